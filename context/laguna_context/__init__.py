@@ -1,0 +1,1 @@
+"""What a repository is to a language model: files, tokens, one frozen prefix, and what changed since."""
