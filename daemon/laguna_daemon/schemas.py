@@ -1,0 +1,205 @@
+"""Every object that crosses a process boundary, in one place.
+
+HTTP and the command line use the field names as written (snake_case); the language server the camelCase aliases.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+from pydantic.alias_generators import to_camel
+
+PROTOCOL = 1
+"""Version of the objects below; a client and a daemon of different protocols do not talk to each other."""
+
+
+class Wire(BaseModel):
+    """Base of all wire objects: unknown fields are errors, both spellings of a name are read."""
+
+    model_config = ConfigDict(extra="forbid", alias_generator=to_camel, populate_by_name=True)
+
+
+# Usage and events of one answer
+
+
+class Usage(Wire):
+    """What one request cost, and what it found in the engine's cache.
+
+    ``cached_tokens`` is what the first segment found cached, ``prefilled_tokens`` the rest of the prompt;
+    times are in milliseconds from submission; ``broke_at`` names the first document that was not reused.
+    """
+
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    prefilled_tokens: int = 0
+    output_tokens: int = 0
+    reasoning_tokens: int = 0
+    ttft_ms: float | None = None
+    total_ms: float = 0.0
+    broke_at: str | None = None
+    snapshot: str = ""
+    overlay_seq: int = 0
+    profile: str = ""
+    finish_reason: str = ""
+
+
+class ProgressEvent(Wire):
+    """Work before the first token: ``stage`` is engine, reading, tokens or prefill; counts may be unknown."""
+
+    kind: Literal["progress"] = "progress"
+    stage: str
+    message: str
+    done: int | None = None
+    total: int | None = None
+
+
+class TextEvent(Wire):
+    """A piece of the answer."""
+
+    kind: Literal["text"] = "text"
+    text: str
+
+
+class ThinkingEvent(Wire):
+    """A piece of the model's reasoning."""
+
+    kind: Literal["thinking"] = "thinking"
+    text: str
+
+
+class NoticeEvent(Wire):
+    """Something the user should know about this answer (unsaved buffers used, a conversation re-based ...)."""
+
+    kind: Literal["notice"] = "notice"
+    message: str
+
+
+class UsageEvent(Wire):
+    """The last event of a complete answer."""
+
+    kind: Literal["usage"] = "usage"
+    usage: Usage
+    conversation: str | None = None
+    text: str = ""
+
+
+class ErrorEvent(Wire):
+    """The last event of an answer that failed."""
+
+    kind: Literal["error"] = "error"
+    error: str
+    advice: str = ""
+    exit_code: int = 1
+
+
+Event = Annotated[
+    ProgressEvent | TextEvent | ThinkingEvent | NoticeEvent | UsageEvent | ErrorEvent,
+    Field(discriminator="kind"),
+]
+
+
+# Requests
+
+
+class Reference(Wire):
+    """A file, or some of its lines (1-based, both ends included), that a question is about."""
+
+    path: str
+    first_line: int | None = None
+    last_line: int | None = None
+
+
+class AskRequest(Wire):
+    """One question about one root; ``root`` may be None only with ``no_context``."""
+
+    root: str | None = None
+    question: str
+    conversation: str | None = None
+    references: list[Reference] = []
+    no_context: bool = False
+    thinking: bool | None = None
+    max_tokens: int | None = Field(default=None, ge=1)
+    temperature: float | None = Field(default=None, ge=0)
+    seed: int | None = None
+    keep: bool = False
+    force: bool = False
+
+
+class CompleteRequest(Wire):
+    """Text wanted between ``prefix`` and ``suffix`` of a document (whole, as the editor has it)."""
+
+    root: str | None = None
+    path: str
+    language: str = ""
+    prefix: str
+    suffix: str
+    max_tokens: int | None = Field(default=None, ge=1)
+
+
+class CompleteResult(Wire):
+    """A completion; ``text`` is empty when there is nothing to suggest."""
+
+    text: str
+    usage: Usage
+
+
+class ContextRequest(Wire):
+    """Which root's prompt to describe; ``why`` asks about one path."""
+
+    root: str
+    why: str | None = None
+    force: bool = False
+
+
+class ErrorBody(Wire):
+    """The body of every HTTP error."""
+
+    error: str
+    advice: str = ""
+    exit_code: int = 1
+
+
+# Status
+
+
+class EngineStatus(Wire):
+    """The engine's phase (stopped, starting, ready, backoff, failed, stopping) and the reason for it."""
+
+    phase: str
+    detail: str = ""
+    since: float = 0.0
+    pid: int | None = None
+    restarts: int = 0
+    error: str | None = None
+    advice: str | None = None
+    profile: str = ""
+    model: str = ""
+    context: int = 0
+
+
+class WorkspaceStatus(Wire):
+    """One open root."""
+
+    root: str
+    state: str
+    snapshot: str = ""
+    files: int = 0
+    snapshot_tokens: int = 0
+    overlay_tokens: int = 0
+    overlay_seq: int = 0
+    warm_tokens: int = 0
+
+
+class Status(Wire):
+    """The daemon as a whole."""
+
+    version: str
+    protocol: int = PROTOCOL
+    pid: int
+    uptime_s: float
+    engine: EngineStatus
+    workspaces: list[WorkspaceStatus] = []
+    sessions: int = 0
+    busy: int = 0
+    totals: dict[str, int] = {}
