@@ -6,6 +6,7 @@ A repository's ``.laguna.toml`` is not read here: it may only choose files (``la
 from __future__ import annotations
 
 import tomllib
+from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
@@ -25,17 +26,13 @@ class EngineSettings(BaseModel):
     """Where the engine comes from and how it is started."""
 
     python: Path | None = Field(default=None, description="Python of an environment that has vLLM")
-    model: Path | None = Field(
-        default=None, description="folder of the model, instead of the profile's"
-    )
+    model: Path | None = Field(default=None, description="folder of the model, instead of the profile's")
     draft: Path | None = Field(default=None, description="folder of the draft model")
     command: list[str] | None = Field(
         default=None, description="the engine's start command, instead of vLLM's API server"
     )
     args: dict[str, Any] = Field(default={}, description="flags added to the profile's, by name")
-    env: dict[str, str] = Field(
-        default={}, description="variables added to the engine's environment"
-    )
+    env: dict[str, str] = Field(default={}, description="variables added to the engine's environment")
     url: str | None = Field(default=None, description="a running vLLM (profile remote)")
     api_key: str | None = Field(default=None, description="key of that vLLM")
     start_timeout: float = Field(default=1800, gt=0, description="seconds until a start has failed")
@@ -62,9 +59,7 @@ class CompletionSettings(BaseModel):
 class DaemonSettings(BaseModel):
     """The daemon itself."""
 
-    idle_exit: float = Field(
-        default=0, ge=0, description="seconds without work until it ends; 0 = never"
-    )
+    idle_exit: float = Field(default=0, ge=0, description="seconds without work until it ends; 0 = never")
     max_workspaces: int = Field(default=8, ge=1)
 
 
@@ -78,9 +73,7 @@ class Settings(BaseSettings):
         nested_model_default_partial_update=True,
     )
 
-    profile: str | None = Field(
-        default=None, description="name of the profile; unset = chosen from the GPUs"
-    )
+    profile: str | None = Field(default=None, description="name of the profile; unset = chosen from the GPUs")
     thinking: bool | None = Field(
         default=None, description="let the model reason first; unset = the profile's"
     )
@@ -105,7 +98,7 @@ class Settings(BaseSettings):
 class _UserFile(TomlConfigSettingsSource):
     """The user's file; an unknown name in it is an error, since a typo would be silently ignored otherwise."""
 
-    def _read_file(self, file_path: Path) -> dict[str, Any]:
+    def _read_file(self, file_path: Path | Traversable) -> dict[str, Any]:
         found = super()._read_file(file_path)
         unknown = sorted(set(found) - set(self.settings_cls.model_fields))
         if unknown:
@@ -128,6 +121,4 @@ def load_settings(**flags: Any) -> Settings:
             f"Correct it in {config_file()}, the LAGUNA_* environment or the flags.",
         ) from error
     except tomllib.TOMLDecodeError as error:
-        raise UsageError(
-            f"{config_file()} is not valid TOML: {error}", "Correct the file."
-        ) from error
+        raise UsageError(f"{config_file()} is not valid TOML: {error}", "Correct the file.") from error
