@@ -1,0 +1,102 @@
+"""Which folders of a root are worth watching: those where a listed file could appear."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+from .errors import NotARepository
+from .git import run_git
+from .ignoring import GIT_FILE, OWN_FILE, Ignorer
+from .listing import Entry
+from .walking import global_rules
+
+Judge = Callable[[list[str]], set[str]]
+"""Of relative paths, those that ignore rules leave out."""
+
+
+def open_folders(root: Path, entries: Iterable[Entry]) -> set[str]:
+    """Relative paths of folders that are not ignored or hold a listed file; "" is the root. Ignored trees,
+    repositories inside and what lies behind symbolic links are not entered, so a tree of ignored folders
+    costs one look at its top."""
+    listed = list(entries)
+    found = holding_folders(listed)
+    modules = [e.path for e in listed if e.kind == "submodule" and f"{e.path}/" in _starts(listed)]
+    _spread(root, "", found, judge(root))
+    for module in modules:
+        _spread(root, module, found, _shifted(judge(root / module), module))
+    return found
+
+
+def holding_folders(entries: Iterable[Entry]) -> set[str]:
+    """Every folder on the way to an entry, "" included."""
+    found = {""}
+    for entry in entries:
+        folder = entry.path.rpartition("/")[0]
+        while folder not in found:
+            found.add(folder)
+            folder = folder.rpartition("/")[0]
+    return found
+
+
+def judge(root: Path) -> Judge:
+    """The rules of git and of the user's own ignore files at `root`, for paths that exist."""
+    own = Ignorer(root, OWN_FILE)
+    outside: list[Ignorer] = []
+
+    def ignored(paths: list[str]) -> set[str]:
+        if not paths:
+            return set()
+        found = {path for path in paths if own.ignores(path, is_dir=_is_dir(root, path))}
+        if not outside:
+            try:
+                return found | _ignored_by_git(root, paths)
+            except NotARepository:
+                outside.append(Ignorer(root, GIT_FILE, wider=global_rules()))
+        return found | {path for path in paths if outside[0].ignores(path, is_dir=_is_dir(root, path))}
+
+    return ignored
+
+
+def _ignored_by_git(root: Path, paths: list[str]) -> set[str]:
+    asked = b"".join(os.fsencode(path) + b"\0" for path in paths)
+    answer = run_git(root, "check-ignore", "-z", "--stdin", input=asked, accept=(0, 1))
+    return {os.fsdecode(path) for path in answer.split(b"\0") if path}
+
+
+def _spread(root: Path, start: str, found: set[str], ignored: Judge) -> None:
+    level = [start]
+    while level:
+        children = [child for folder in level for child in _children(root, folder)]
+        out = ignored([child for child in children if child not in found])
+        level = [child for child in children if child not in out]
+        found.update(level)
+
+
+def _children(root: Path, folder: str) -> list[str]:
+    prefix = f"{folder}/" if folder else ""
+    try:
+        with os.scandir(root / folder) as children:
+            names = [child.name for child in children if child.is_dir(follow_symlinks=False)]
+    except OSError:
+        return []
+    return [
+        prefix + name
+        for name in names
+        if name != ".git" and not os.path.lexists(root / f"{prefix}{name}" / ".git")
+    ]
+
+
+def _shifted(ignored: Judge, module: str) -> Judge:
+    start = len(module) + 1
+    return lambda paths: {f"{module}/{path}" for path in ignored([path[start:] for path in paths])}
+
+
+def _starts(entries: Iterable[Entry]) -> set[str]:
+    return {f"{folder}/" for folder in holding_folders(entries)}
+
+
+def _is_dir(root: Path, path: str) -> bool:
+    full = root / path
+    return full.is_dir() and not full.is_symlink()
