@@ -74,9 +74,7 @@ class Settings(BaseSettings):
     )
 
     profile: str | None = Field(default=None, description="name of the profile; unset = chosen from the GPUs")
-    thinking: bool | None = Field(
-        default=None, description="let the model reason first; unset = the profile's"
-    )
+    thinking: bool | None = Field(default=None, description="let the model reason first; unset = the profile's")
     engine: EngineSettings = EngineSettings()
     context: ContextSettings = ContextSettings()
     completion: CompletionSettings = CompletionSettings()

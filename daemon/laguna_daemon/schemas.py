@@ -203,3 +203,85 @@ class Status(Wire):
     sessions: int = 0
     busy: int = 0
     totals: dict[str, int] = {}
+
+
+# Language server
+
+
+class LspParams(Wire):
+    """Params of our own methods; a newer client may send fields that we do not know."""
+
+    model_config = ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=True)
+
+
+class LspPosition(LspParams):
+    """A point of a document: line from 0, character in units of the negotiated encoding."""
+
+    line: int = Field(ge=0)
+    character: int = Field(ge=0)
+
+
+class LspRange(LspParams):
+    """From ``start`` up to, not including, ``end``."""
+
+    start: LspPosition
+    end: LspPosition
+
+
+class ChatReference(LspParams):
+    """A file, or a range of it, that a question is about."""
+
+    uri: str
+    range: LspRange | None = None
+
+
+ProgressToken = int | str
+
+
+class ChatParams(LspParams):
+    """``laguna/chat``: ``root`` is a file URI or an absolute path; without one the first reference's root, then
+    the first workspace folder; without any the question is answered without a repository.
+    """
+
+    text: str
+    root: str | None = None
+    conversation: str | None = None
+    references: list[ChatReference] = []
+    mode: Literal["ask"] = "ask"
+    thinking: bool | None = None
+    max_tokens: int | None = Field(default=None, ge=1)
+    temperature: float | None = Field(default=None, ge=0)
+    seed: int | None = None
+    partial_result_token: ProgressToken | None = None
+    work_done_token: ProgressToken | None = None
+
+
+class ChatResult(Wire):
+    """The whole answer; ``notices`` are what the user should know about it."""
+
+    text: str
+    thinking: str = ""
+    usage: Usage
+    conversation: str | None = None
+    notices: list[str] = []
+
+
+class StatusParams(LspParams):
+    """``laguna/status`` takes nothing."""
+
+
+class EditorStatus(Wire):
+    """``laguna/status`` and ``laguna/didChangeStatus``: what a status line shows, and what is behind it."""
+
+    busy: bool
+    kind: Literal["Normal", "Warning", "Error", "Inactive"]
+    message: str
+    engine: EngineStatus
+    workspaces: list[WorkspaceStatus] = []
+
+
+class CompletionEvent(LspParams):
+    """What the user did with a suggestion; ``accepted_length`` counts UTF-16 units. Kept in memory only."""
+
+    id: str
+    accepted_length: int | None = Field(default=None, ge=0)

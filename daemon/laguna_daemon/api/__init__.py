@@ -1,1 +1,1 @@
-""""""
+"""HTTP on the daemon's own socket, and the client of it."""

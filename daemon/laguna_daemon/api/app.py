@@ -1,0 +1,162 @@
+"""The HTTP interface on the daemon's private socket.
+
+| method and path     | body -> answer                                             |
+|---------------------|------------------------------------------------------------|
+| GET  /v1/status     | -> Status                                                  |
+| GET  /v1/events     | -> a stream of Status, one JSON object a line, at changes  |
+| POST /v1/ask        | AskRequest -> a stream of events, one JSON object a line   |
+| POST /v1/complete   | CompleteRequest -> CompleteResult                          |
+| POST /v1/context    | ContextRequest -> the manifest, or why a path is in or out |
+| POST /v1/shutdown   | {"when": "now" or "idle"} -> 202, or 409 when in use       |
+
+Errors are ErrorBody with the exit code of the command line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import aclosing
+from typing import TypeVar
+
+import orjson
+from pydantic import BaseModel, ValidationError
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from laguna_daemon.errors import ExitCode, LagunaError, UsageError
+from laguna_daemon.schemas import (
+    AskRequest,
+    CompleteRequest,
+    ContextRequest,
+    ErrorBody,
+    ErrorEvent,
+)
+from laguna_daemon.service import Service
+
+_log = logging.getLogger(__name__)
+Body = TypeVar("Body", bound=BaseModel)
+_HTTP = {
+    ExitCode.USAGE: 400,
+    ExitCode.PARAMETER: 400,
+    ExitCode.REPOSITORY: 404,
+    ExitCode.BUDGET: 413,
+    ExitCode.ENGINE: 503,
+}
+_MOST_BODY_BYTES = 64 * 1024 * 1024
+
+
+def create_app(service: Service, stopping: asyncio.Event) -> Starlette:
+    """The application; setting ``stopping`` ends the daemon."""
+
+    async def status(request: Request) -> Response:
+        return _json(service.status())
+
+    async def events(request: Request) -> Response:
+        return StreamingResponse(_status_lines(service), media_type="application/x-ndjson")
+
+    async def ask(request: Request) -> Response:
+        wanted = await _body(request, AskRequest)
+        return StreamingResponse(_answer_lines(service, wanted), media_type="application/x-ndjson")
+
+    async def complete(request: Request) -> Response:
+        return _json(await service.complete(await _body(request, CompleteRequest)))
+
+    async def context(request: Request) -> Response:
+        found = await service.context(await _body(request, ContextRequest))
+        return Response(orjson.dumps(found), media_type="application/json")
+
+    async def shutdown(request: Request) -> Response:
+        when = (await _object(request)).get("when", "now")
+        if when == "idle" and not service.idle():
+            return JSONResponse({"stopping": False}, 409)
+        stopping.set()
+        return JSONResponse({"stopping": True}, 202)
+
+    def guarded(
+        handler: Callable[[Request], Awaitable[Response]],
+    ) -> Callable[[Request], Awaitable[Response]]:
+        async def run(request: Request) -> Response:
+            try:
+                return await handler(request)
+            except LagunaError as error:
+                body = ErrorBody(error=error.what, advice=error.advice, exit_code=error.exit_code)
+                return JSONResponse(body.model_dump(), _HTTP.get(error.exit_code, 500))
+            except Exception as error:
+                _log.exception("%s failed", request.url.path)
+                return JSONResponse(_internal(error).model_dump(), 500)
+
+        return run
+
+    return Starlette(
+        routes=[
+            Route("/v1/status", guarded(status)),
+            Route("/v1/events", guarded(events)),
+            Route("/v1/ask", guarded(ask), methods=["POST"]),
+            Route("/v1/complete", guarded(complete), methods=["POST"]),
+            Route("/v1/context", guarded(context), methods=["POST"]),
+            Route("/v1/shutdown", guarded(shutdown), methods=["POST"]),
+        ]
+    )
+
+
+async def _answer_lines(service: Service, request: AskRequest) -> AsyncIterator[bytes]:
+    try:
+        async with aclosing(service.ask(request)) as events:
+            async for event in events:
+                yield _line(event)
+    except LagunaError as error:
+        yield _line(ErrorEvent(error=error.what, advice=error.advice, exit_code=error.exit_code))
+    except Exception as error:
+        _log.exception("ask failed")
+        body = _internal(error)
+        yield _line(ErrorEvent(error=body.error, advice=body.advice, exit_code=body.exit_code))
+
+
+async def _status_lines(service: Service) -> AsyncIterator[bytes]:
+    async with aclosing(service.watch_status()) as statuses:
+        async for status in statuses:
+            yield _line(status)
+
+
+def _internal(error: Exception) -> ErrorBody:
+    return ErrorBody(
+        error=f"Something went wrong inside the daemon ({type(error).__name__}: {error}).",
+        advice="The log has the details: laguna-daemon logs",
+        exit_code=ExitCode.INTERNAL,
+    )
+
+
+def _json(body: BaseModel) -> Response:
+    return Response(body.model_dump_json(), media_type="application/json")
+
+
+def _line(body: BaseModel) -> bytes:
+    return body.model_dump_json().encode() + b"\n"
+
+
+async def _object(request: Request) -> dict[str, object]:
+    raw = bytearray()
+    async for chunk in request.stream():
+        raw += chunk
+        if len(raw) > _MOST_BODY_BYTES:
+            raise UsageError(f"The request is over {_MOST_BODY_BYTES // 2**20} MiB.")
+    try:
+        found = orjson.loads(bytes(raw) or b"{}")
+    except orjson.JSONDecodeError as error:
+        raise UsageError(f"The request is not JSON: {error}") from error
+    if not isinstance(found, dict):
+        raise UsageError("The request must be a JSON object.")
+    return found
+
+
+async def _body(request: Request, model: type[Body]) -> Body:
+    try:
+        return model.model_validate(await _object(request))
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = ".".join(str(part) for part in first["loc"])
+        raise UsageError(f"The request's {name} is wrong: {first['msg']}") from error

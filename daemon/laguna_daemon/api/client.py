@@ -1,0 +1,73 @@
+"""The command line's side of the daemon's HTTP interface."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import orjson
+from pydantic import BaseModel, TypeAdapter
+
+from laguna_daemon.errors import LagunaError, error_for_code
+from laguna_daemon.lifecycle import http_client
+from laguna_daemon.schemas import AskRequest, ErrorBody, ErrorEvent, Event, Status
+
+_events: TypeAdapter[Event] = TypeAdapter(Event)
+
+
+def ask(request: AskRequest) -> Iterator[Event]:
+    """Stream the events of one answer; an error becomes an exception. Closing the iterator aborts the answer."""
+    for line in _lines("POST", "/v1/ask", request):
+        event = _events.validate_json(line)
+        if isinstance(event, ErrorEvent):
+            raise error_for_code(event.exit_code, event.error, event.advice)
+        yield event
+
+
+def watch_status() -> Iterator[Status]:
+    """The daemon's status, now and at every change."""
+    for line in _lines("GET", "/v1/events", None):
+        yield Status.model_validate_json(line)
+
+
+def post(path: str, body: BaseModel) -> dict[str, Any]:
+    """One request, one JSON object."""
+    try:
+        with http_client(timeout=None) as client:
+            answer = client.post(path, content=body.model_dump_json())
+    except httpx.HTTPError as error:
+        raise _gone(error) from error
+    if not answer.is_success:
+        raise _refusal(answer.content)
+    found = orjson.loads(answer.content)
+    assert isinstance(found, dict)
+    return found
+
+
+def _lines(method: str, path: str, body: BaseModel | None) -> Iterator[str]:
+    content = body.model_dump_json() if body is not None else None
+    ended = False
+    try:
+        with http_client(timeout=None) as client, client.stream(method, path, content=content) as answer:
+            if not answer.is_success:
+                raise _refusal(answer.read())
+            for line in answer.iter_lines():
+                if line:
+                    yield line
+            ended = True
+    except httpx.HTTPError as error:
+        if not ended:
+            raise _gone(error) from error
+
+
+def _refusal(content: bytes) -> LagunaError:
+    body = ErrorBody.model_validate_json(content)
+    return error_for_code(body.exit_code, body.error, body.advice)
+
+
+def _gone(error: Exception) -> LagunaError:
+    return LagunaError(
+        f"The daemon went away while answering ({error}).",
+        "Ask again; if it happens twice, look at its log: laguna-daemon logs",
+    )

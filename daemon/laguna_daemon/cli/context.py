@@ -1,0 +1,45 @@
+"""``laguna-daemon context``: what is in the prompt of a repository, and why."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import orjson
+import typer
+
+from laguna_daemon.api import client
+from laguna_daemon.errors import UsageError
+from laguna_daemon.lifecycle import ensure_running
+from laguna_daemon.schemas import ContextRequest
+from laguna_daemon.service import roots
+
+
+def context(
+    action: Annotated[list[str] | None, typer.Argument(help="Nothing, or: why PATH")] = None,
+    repo: Annotated[Path | None, typer.Option(help="The repository; else the one around this folder.")] = None,
+    json_: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    all_: Annotated[bool, typer.Option("--all", help="List every file, not only the largest.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Allow the home folder or / as root.")] = False,
+) -> None:
+    """Show what is in the prompt, tokens per file, and what was left out and why."""
+    why = _why(action or [])
+    root = roots.find(repo or Path.cwd(), repo is not None, force)
+    ensure_running()
+    request = ContextRequest(root=str(root), why=why, force=force)
+    found = client.post("/v1/context", request)
+    if json_:
+        sys.stdout.buffer.write(orjson.dumps(found, option=orjson.OPT_INDENT_2) + b"\n")
+    elif why is not None:
+        print(found["text"])
+    else:
+        _print(found, all_)
+
+
+def _why(action: list[str]) -> str | None:
+    if not action:
+        return None
+    if len(action) != 2 or action[0] != "why":
+        raise UsageError("Unknown words after context.", "Either nothing, or: laguna-daemon context why PATH")
+    return action[1]

@@ -1,0 +1,60 @@
+"""What prompts are made of for one model: its tokenizer, its template, the budget, the sampling."""
+
+from __future__ import annotations
+
+from laguna_context.prompt import Budget, Prompt, PromptTooLarge, plain_prompt
+from laguna_context.template import ChatTemplate, load_template
+from laguna_context.tokens import Tokenizer, load_tokenizer
+from laguna_daemon.engine.launch import Launch
+from laguna_daemon.engine.reasoning import ReasoningSplitter
+from laguna_daemon.engine.sampling import Sampling
+from laguna_daemon.errors import OverBudget
+from laguna_daemon.paths import cache_dir
+from laguna_daemon.schemas import AskRequest
+from laguna_daemon.service.instructions import SYSTEM
+
+
+class Materials:
+    """Loaded once for an engine; immutable, safe to use from threads."""
+
+    def __init__(self, launch: Launch) -> None:
+        """Load tokenizer and template from the model's folder; blocks for some tenths of a second."""
+        self.launch = launch
+        self.tokenizer: Tokenizer = load_tokenizer(launch.model.path, cache=cache_dir())
+        self.template: ChatTemplate = load_template(launch.model.path, self.tokenizer, SYSTEM)
+        section = launch.profile.budget
+        context = min(section.context, launch.traits.context or section.context)
+        self.budget = Budget(context=context, output=section.output, task=section.task, overlay=section.overlay)
+
+    def plain_prompt(self, text: str, *, thinking: bool = False) -> Prompt:
+        """A prompt without any repository; raises OverBudget if it leaves no room for an answer."""
+        try:
+            return plain_prompt(text, self.tokenizer, self.template, self.budget, thinking=thinking)
+        except PromptTooLarge as error:
+            raise OverBudget(error.what, error.advice) from error
+
+    def splitter(self, *, thinking: bool) -> ReasoningSplitter:
+        """Tells reasoning from answer; a model without such tokens never reasons."""
+        opening, closing = self.template.think_open, self.template.think_close
+        known = opening is not None and closing is not None
+        return ReasoningSplitter(
+            opening if opening is not None else -1,
+            closing if closing is not None else -1,
+            thinking=thinking and known,
+            decode=self.tokenizer.decode,
+        )
+
+    def sampling(self, request: AskRequest, prompt_tokens: int) -> Sampling:
+        """The request's sampling over the profile's defaults, within what the context leaves."""
+        room = self.budget.context - prompt_tokens
+        changes = {
+            name: value
+            for name, value in (("temperature", request.temperature), ("seed", request.seed))
+            if value is not None
+        }
+        wanted = request.max_tokens or self.budget.output
+        return self.launch.sampling(max(1, min(wanted, room)), **changes)
+
+    def completion_sampling(self, max_tokens: int) -> Sampling:
+        """Greedy and short: a suggestion should not change while one looks at it."""
+        return self.launch.sampling(max_tokens, temperature=0.0)

@@ -1,0 +1,134 @@
+"""The service: everything a transport may ask for."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any
+
+from laguna_daemon import __version__
+from laguna_daemon.config import Settings
+from laguna_daemon.schemas import (
+    AskRequest,
+    CompleteRequest,
+    CompleteResult,
+    ContextRequest,
+    Event,
+    Status,
+    UsageEvent,
+)
+from laguna_daemon.service import roots
+from laguna_daemon.service.ask import ask
+from laguna_daemon.service.buffers import Buffers
+from laguna_daemon.service.complete import complete
+from laguna_daemon.service.conversations import Conversations
+from laguna_daemon.service.hosting import Hosting
+from laguna_daemon.service.stream import stream
+from laguna_daemon.service.traffic import Traffic
+from laguna_daemon.service.workspaces import Workspaces
+
+
+class Service:
+    """One per daemon; all methods are for the event loop's thread."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.buffers = Buffers()
+        self.conversations = Conversations()
+        self.hosting = Hosting(settings, self.changed)
+        self.workspaces = Workspaces(settings, self.changed)
+        self.traffic = Traffic()
+        self.sessions = 0
+        self._began = time.monotonic()
+        self._totals: Counter[str] = Counter()
+        self._change = asyncio.Condition()
+        self._changes = 0
+
+    async def start(self) -> None:
+        """Begin to load the engine in the background."""
+        self._loading = asyncio.create_task(self.hosting.start())
+
+    async def stop(self) -> None:
+        """End the engine and close every root."""
+        self._loading.cancel()
+        await asyncio.gather(self.hosting.stop(), self.workspaces.close())
+
+    async def ask(self, request: AskRequest) -> AsyncGenerator[Event, None]:
+        """Answer a question; closing the generator aborts the generation in the engine."""
+        async with aclosing(stream(lambda emit: ask(self, request, emit))) as events:
+            async for event in events:
+                if isinstance(event, UsageEvent):
+                    self._count(event)
+                yield event
+
+    async def complete(self, request: CompleteRequest) -> CompleteResult:
+        """Complete the text at a cursor; cancelling aborts the generation in the engine."""
+        self._totals["completions"] += 1
+        return await complete(self, request)
+
+    async def context(self, request: ContextRequest) -> dict[str, Any]:
+        """The manifest of a root's prompt, or why one path is in it or not, as plain data."""
+        root = await asyncio.to_thread(roots.find, Path(request.root), True, request.force)
+        materials = await self.hosting.materials()
+        opened = await self.workspaces.get(root, materials, lambda stage, done, total: None)
+        await opened.settle()
+        if request.why is not None:
+            why = await asyncio.to_thread(opened.workspace.why, request.why)
+            return why.as_dict()
+        manifest = await asyncio.to_thread(opened.workspace.manifest)
+        return {**manifest.as_dict(), "notices": list(opened.notices)}
+
+    def thinking(self, request: AskRequest) -> bool:
+        """Whether the model is to reason first: the request's wish, the settings', the profile's."""
+        for wish in (request.thinking, self.settings.thinking):
+            if wish is not None:
+                return wish
+        choice = self.hosting.choice
+        return choice is not None and choice.profile.thinking.default
+
+    def idle(self) -> bool:
+        """Whether nobody would miss the daemon."""
+        return self.traffic.running == 0 and self.sessions == 0
+
+    def status(self) -> Status:
+        """Everything ``status`` shows."""
+        return Status(
+            version=__version__,
+            pid=os.getpid(),
+            uptime_s=round(time.monotonic() - self._began, 1),
+            engine=self.hosting.status(),
+            workspaces=self.workspaces.statuses(),
+            sessions=self.sessions,
+            busy=self.traffic.running,
+            totals=dict(self._totals),
+        )
+
+    async def watch_status(self) -> AsyncIterator[Status]:
+        """The status now and after each change of the engine or a root."""
+        seen = -1
+        while True:
+            async with self._change:
+                await self._change.wait_for(lambda: self._changes != seen)  # noqa: B023 - read while waiting
+                seen = self._changes
+            yield self.status()
+
+    def changed(self) -> None:
+        """Tell those who watch the status; may be called from the event loop only."""
+        self._changes += 1
+        task = asyncio.ensure_future(self._notify())
+        task.add_done_callback(lambda done: done.exception())
+
+    async def _notify(self) -> None:
+        async with self._change:
+            self._change.notify_all()
+
+    def _count(self, event: UsageEvent) -> None:
+        usage = event.usage
+        self._totals["answers"] += 1
+        for name in ("prompt_tokens", "cached_tokens", "prefilled_tokens", "output_tokens"):
+            self._totals[name] += getattr(usage, name)
