@@ -1,0 +1,141 @@
+"""One client's session: life cycle, capabilities, and which handler serves which method."""
+
+import asyncio
+import contextlib
+import logging
+import uuid
+from pathlib import Path
+
+from lsprotocol import types
+
+from laguna_daemon import __version__
+from laguna_daemon.lsp.adapter import Peer, choose_encoding
+from laguna_daemon.lsp.chat import Chat
+from laguna_daemon.lsp.completion import ACCEPTED, Completion
+from laguna_daemon.lsp.documents import Documents
+from laguna_daemon.lsp.errors import invalid_params
+from laguna_daemon.lsp.ports import ServicePort
+from laguna_daemon.lsp.positions import Encoding
+from laguna_daemon.lsp.roots import Locator
+from laguna_daemon.lsp.status import StatusReport
+from laguna_daemon.lsp.sync import Sync
+from laguna_daemon.lsp.uris import to_path
+from laguna_daemon.lsp.workspaces import FindRoot, Workspaces
+from laguna_daemon.schemas import ChatParams, CompletionEvent, StatusParams
+
+_log = logging.getLogger(__name__)
+
+
+class Session:
+    """One connected editor; everything it owns ends with its connection."""
+
+    def __init__(
+        self,
+        service: ServicePort,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        find_root: FindRoot,
+    ) -> None:
+        self.id = uuid.uuid4().hex
+        self.client = ""  # name and version as the editor gives them
+        self._service = service
+        self._peer = Peer(reader, writer, __version__)
+        self.documents = Documents()
+        self.workspaces = Workspaces(find_root)
+        self._sync = Sync(self.id, self.documents, service.buffers)
+        locator = Locator(self._sync, self.workspaces)
+        self.completion = Completion(service, self.documents, locator)
+        self._chat = Chat(service, self._peer, self.documents, locator)
+        self._status = StatusReport(service, self._peer)
+        self._watching: asyncio.Task[None] | None = None
+        self._register()
+
+    async def run(self) -> None:
+        """Serve the connection until it ends, then let go of all that belongs to it."""
+        try:
+            await self._peer.run()
+        finally:
+            # Buffers first: from now on the disk's text counts, whatever the closing below waits for.
+            self._service.buffers.drop(self.id)
+            if self._watching is not None:
+                self._watching.cancel()
+                with contextlib.suppress(asyncio.CancelledError, Exception):
+                    await self._watching
+            await self._peer.aclose()
+
+    def _register(self) -> None:
+        on = self._peer.on
+        self._peer.on_initialize(self._initialize, commands=[ACCEPTED])
+        on(types.INITIALIZED, self._initialized)
+        on(types.SET_TRACE, lambda params: None)
+        on(types.TEXT_DOCUMENT_DID_OPEN, self._sync.did_open)
+        on(types.TEXT_DOCUMENT_DID_CHANGE, self._did_change)
+        on(types.TEXT_DOCUMENT_DID_CLOSE, self._did_close)
+        on(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, self._folders_changed)
+        on(types.WINDOW_WORK_DONE_PROGRESS_CANCEL, self._chat.progress_cancelled)
+        on(types.WORKSPACE_EXECUTE_COMMAND, self._execute)
+        # Without options pygls does not advertise it.
+        inline = types.InlineCompletionOptions()
+        on(types.TEXT_DOCUMENT_INLINE_COMPLETION, self.completion.inline, options=inline)
+        on(types.TEXT_DOCUMENT_COMPLETION, self.completion.listed, options=types.CompletionOptions())
+        on("laguna/chat", self._chat.chat, ChatParams)
+        on("laguna/status", self._status.status, StatusParams)
+        on("laguna/didShowCompletion", self.completion.shown, CompletionEvent)
+        on("laguna/didAcceptCompletion", self.completion.accepted, CompletionEvent)
+        on("laguna/didPartiallyAcceptCompletion", self.completion.partially_accepted, CompletionEvent)
+
+    def _initialize(self, params: types.InitializeParams, capabilities: types.ServerCapabilities) -> None:
+        if params.client_info is not None:
+            self.client = f"{params.client_info.name} {params.client_info.version or ''}".rstrip()
+        self.documents.encoding = Encoding(choose_encoding(params.capabilities))
+        for folder in _folders(params):
+            self.workspaces.add(folder)
+        window = params.capabilities.window
+        progress = bool(window and window.work_done_progress)
+        self._chat.server_progress = self._status.server_progress = progress
+        text_document = params.capabilities.text_document
+        if text_document is not None and text_document.inline_completion is not None:
+            capabilities.completion_provider = None  # it is the fallback for clients without ghost text
+        capabilities.workspace = types.WorkspaceOptions(
+            workspace_folders=types.WorkspaceFoldersServerCapabilities(supported=True, change_notifications=True)
+        )
+        _log.info("session %s: %s, %s", self.id[:8], self.client or "an editor", self.documents.encoding)
+
+    def _initialized(self, params: types.InitializedParams) -> None:
+        if self._watching is None:
+            self._watching = asyncio.create_task(self._status.watch())
+
+    def _did_change(self, params: types.DidChangeTextDocumentParams) -> None:
+        if self._sync.did_change(params) is not None:
+            self.completion.changed(params.text_document.uri)
+
+    def _did_close(self, params: types.DidCloseTextDocumentParams) -> None:
+        self.completion.changed(params.text_document.uri)
+        self._sync.did_close(params)
+
+    def _folders_changed(self, params: types.DidChangeWorkspaceFoldersParams) -> None:
+        for folder in params.event.removed:
+            if (path := to_path(folder.uri)) is not None:
+                self.workspaces.remove(path)
+        for folder in params.event.added:
+            if (path := to_path(folder.uri)) is not None:
+                self.workspaces.add(path)
+
+    def _execute(self, params: types.ExecuteCommandParams) -> None:
+        arguments = list(params.arguments or [])
+        if params.command != ACCEPTED:
+            raise invalid_params(f"There is no command {params.command}.")
+        if len(arguments) != 1 or not isinstance(arguments[0], str):
+            raise invalid_params(f"{ACCEPTED} takes one argument, the suggestion's id.")
+        self.completion.accepted(CompletionEvent(id=arguments[0]))
+
+
+def _folders(params: types.InitializeParams) -> list[Path]:
+    """The workspace folders; from clients without them the root they open."""
+    uris = [folder.uri for folder in params.workspace_folders or []]
+    if not uris and params.root_uri:
+        uris = [params.root_uri]
+    paths = [path for path in map(to_path, uris) if path is not None]
+    if not paths and not uris and params.root_path:
+        paths = [Path(params.root_path)]
+    return [path for path in paths if path.is_absolute()]
