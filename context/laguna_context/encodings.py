@@ -30,9 +30,7 @@ def decode_text(raw: bytes) -> tuple[str, str, bool] | Undecodable:
             try:
                 return raw[len(mark) :].decode(name), name, True
             except UnicodeDecodeError as error:
-                return Undecodable(
-                    "encoding", f"marked as {name}, but invalid at byte {error.start + len(mark)}"
-                )
+                return Undecodable("encoding", f"marked as {name}, but invalid at byte {error.start + len(mark)}")
     if b"\0" in raw:
         return Undecodable("binary", "holds a zero byte")
     try:

@@ -6,10 +6,10 @@ import os
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+from .entries import Entry
 from .errors import NotARepository
 from .git import run_git
 from .ignoring import GIT_FILE, OWN_FILE, Ignorer
-from .listing import Entry
 from .walking import global_rules
 
 Judge = Callable[[list[str]], set[str]]
@@ -60,9 +60,10 @@ def judge(root: Path) -> Judge:
 
 
 def _ignored_by_git(root: Path, paths: list[str]) -> set[str]:
-    asked = b"".join(os.fsencode(path) + b"\0" for path in paths)
+    # The "./" keeps a name such as ":(top)" from being read as pathspec magic.
+    asked = b"".join(b"./" + os.fsencode(path) + b"\0" for path in paths)
     answer = run_git(root, "check-ignore", "-z", "--stdin", input=asked, accept=(0, 1))
-    return {os.fsdecode(path) for path in answer.split(b"\0") if path}
+    return {os.fsdecode(path[2:]) for path in answer.split(b"\0") if path}
 
 
 def _spread(root: Path, start: str, found: set[str], ignored: Judge) -> None:
@@ -82,9 +83,7 @@ def _children(root: Path, folder: str) -> list[str]:
     except OSError:
         return []
     return [
-        prefix + name
-        for name in names
-        if name != ".git" and not os.path.lexists(root / f"{prefix}{name}" / ".git")
+        prefix + name for name in names if name != ".git" and not os.path.lexists(root / f"{prefix}{name}" / ".git")
     ]
 
 

@@ -158,7 +158,9 @@ def _lists_names_only(command: str, rest: list[str]) -> bool:
 
 
 def _argv(command: str, rest: list[str], overrides: Mapping[str, str]) -> list[str]:
-    argv = [git_program(), "--no-pager", "--literal-pathspecs"]
+    argv = [git_program(), "--no-pager"]
+    if command != "check-ignore":
+        argv.append("--literal-pathspecs")
     for key, value in overrides.items():
         argv += ["-c", f"{key}={value}"]
     argv.append(command)
@@ -201,11 +203,7 @@ def _absolute_path() -> str:
 def safe_environment() -> dict[str, str]:
     """The environment git runs in: English messages, no prompts, no transports, no locks, no inherited
     `GIT_*`."""
-    kept = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith("GIT_") or name in KEPT_VARIABLES
-    }
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("GIT_") or name in KEPT_VARIABLES}
     return kept | {
         "PATH": _absolute_path(),
         "LC_ALL": "C",
@@ -230,9 +228,7 @@ def _execute(root: Path, argv: list[str], timeout: float, given: bytes | None) -
             start_new_session=True,
         )
     except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
-        raise ContextError(
-            f"{root} cannot be opened: {error.strerror}.", "Name an existing folder."
-        ) from error
+        raise ContextError(f"{root} cannot be opened: {error.strerror}.", "Name an existing folder.") from error
     try:
         output, errors = process.communicate(given, timeout=timeout)
     except BaseException as error:
@@ -266,9 +262,7 @@ def _failure(root: Path, command: str, errors: str, code: int) -> ContextError:
             "Name a worktree instead.",
         )
     if "not a git repository" in errors:
-        return NotARepository(
-            f"{root} is not in a git repository.", "Name a repository, or a folder with --repo."
-        )
+        return NotARepository(f"{root} is not in a git repository.", "Name a repository, or a folder with --repo.")
     told = errors.strip().splitlines()
     detail = told[-1] if told else f"exit status {code}"
     return GitFailed(

@@ -304,9 +304,7 @@ class Globs:
     and the last pattern about a path or a folder above it wins."""
 
     def __init__(self, patterns: Iterable[str]) -> None:
-        self._rules = parse_rules(
-            b"\n".join(os.fsencode(p.removeprefix("./")) for p in patterns), "selection"
-        )
+        self._rules = parse_rules(b"\n".join(os.fsencode(p.removeprefix("./")) for p in patterns), "selection")
 
     def __bool__(self) -> bool:
         return bool(self._rules)

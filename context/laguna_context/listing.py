@@ -2,76 +2,32 @@
 
 from __future__ import annotations
 
-import os
-import stat
-import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
-from .errors import ContextError, NotARepository
-from .git import run_git
-from .ignoring import GIT_FILE, OWN_FILE, Globs, Ignorer
+from .entries import EVERYTHING, Entry, Explanation, Kind, Listing, Named, Selection
+from .errors import NotARepository
+from .explaining import explain
+from .ignoring import GIT_FILE, Ignorer
+from .names import git_names
+from .sieve import Sieve
 from .walking import global_rules, walk
 
-Kind = Literal["file", "symlink", "submodule", "nested"]
-_GITLINK = "160000"
+__all__ = [
+    "Entry",
+    "Explanation",
+    "Kind",
+    "Listing",
+    "Selection",
+    "explain",
+    "list_files",
+    "refresh",
+]
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One listed path, relative to the root, posix, odd bytes as surrogate escapes.
-
-    The stat fields (bytes, nanoseconds) come from one `lstat` and are 0 for what has none. `git_oid` is the
-    blob's id in the index: the file on disk may have been edited since. Files that are no plain files keep
-    the kind "file"; their `mode` tells.
-    """
-
-    path: str
-    kind: Kind
-    size: int
-    mtime_ns: int
-    ctime_ns: int
-    inode: int
-    mode: int
-    tracked: bool
-    git_oid: str | None
-
-
-@dataclass(frozen=True)
-class Selection:
-    """What one call wants of a root: globs in gitignore's language, submodules or not; `order` is for the
-    snapshot."""
-
-    include: tuple[str, ...] = ()
-    exclude: tuple[str, ...] = ()
-    submodules: bool = False
-    order: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Listing:
-    """Entries in path order, and how many paths were left out, by reason."""
-
-    root: Path
-    entries: tuple[Entry, ...]
-    left_out: Mapping[str, int]
-    in_git: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Named:
-    """A path before it has been looked at on disk."""
-
-    path: str
-    tracked: bool
-    oid: str | None
-    gitlink: bool = False
-
-
-def list_files(root: Path, selection: Selection = Selection()) -> Listing:
+def list_files(root: Path, selection: Selection = EVERYTHING) -> Listing:
     """Every path git would list at `root` (`git ls-files -co --exclude-standard`), less the user's own
     exclusions.
 
@@ -95,32 +51,11 @@ def list_files(root: Path, selection: Selection = Selection()) -> Listing:
     return Listing(root, entries, dict(left_out), in_git)
 
 
-def git_names(root: Path, submodules: bool, paths: tuple[str, ...] = ()) -> list[Named]:
-    """What git lists at `root`, or of `paths` only, in one call per repository."""
-    if not root.is_dir():
-        raise ContextError(f"{root} is not a folder.", "Name an existing folder.")
-    answer = run_git(root, "ls-files", "-s", "-o", "-t", "-z", "--exclude-standard", "--", *paths)
-    names: dict[str, Named] = {}
-    for record in answer.decode(sys.getfilesystemencoding(), "surrogateescape").split("\0"):
-        if record.startswith("? "):
-            path = record[2:]
-            names[path] = Named(path, False, None)
-        elif record:
-            head, _, path = record.partition("\t")
-            _, mode, oid, stage = head.split(" ")
-            names[path] = Named(path, True, oid if stage == "0" else None, mode == _GITLINK)
-    found = list(names.values())
-    if submodules:
-        for name in [name for name in found if name.gitlink]:
-            found += _inside_submodule(root, name.path)
-    return found
-
-
 def refresh(
     root: Path,
     paths: Iterable[str],
     known: Mapping[str, Entry],
-    selection: Selection = Selection(),
+    selection: Selection = EVERYTHING,
 ) -> dict[str, Entry | None]:
     """Look at single paths again: the entry of each as `list_files` would give it now, None where it would
     give none.
@@ -129,9 +64,7 @@ def refresh(
     changed, and folders that came or went, need a new listing.
     """
     wanted = set(paths)
-    names = [
-        Named(path, e.tracked, e.git_oid, e.kind == "submodule") for path in wanted if (e := known.get(path))
-    ]
+    names = [Named(path, e.tracked, e.git_oid, e.kind == "submodule") for path in wanted if (e := known.get(path))]
     unknown = sorted(wanted - known.keys())
     modules = [entry.path for entry in known.values() if entry.kind == "submodule"] if unknown else []
     for top, inner in _by_repository(unknown, modules if selection.submodules else []).items():
@@ -157,107 +90,6 @@ def _names_of(root: Path, paths: tuple[str, ...]) -> list[Named]:
         return [Named(path, False, None) for path in paths if not ignorer.ignores(path)]
 
 
-def _inside_submodule(root: Path, path: str) -> list[Named]:
-    folder = root / path
-    if not os.path.lexists(folder / ".git") or folder.is_symlink():
-        return []
-    try:
-        inner = git_names(folder, True)
-    except NotARepository:
-        return []
-    return [replace(name, path=f"{path}/{name.path}") for name in inner]
-
-
 def _walked_names(root: Path, left_out: Counter[str]) -> Iterator[Named]:
     for path in walk(root, left_out):
         yield Named(path, False, None)
-
-
-class Sieve:
-    """Turns names into entries: one `lstat` each, the selection's globs and the user's own ignore files
-    applied."""
-
-    def __init__(self, root: Path, selection: Selection, left_out: Counter[str]) -> None:
-        self._prefix = os.fspath(root) + "/"
-        self._include = Globs(selection.include)
-        self._exclude = Globs(selection.exclude)
-        self._left_out = left_out
-        self._folders: dict[str, bool] = {"": True}
-        self._own_rules = os.path.lexists(self._prefix + OWN_FILE)
-        self._own = Ignorer(root, OWN_FILE)
-
-    def sift(self, names: Iterable[Named]) -> list[Entry]:
-        """The entries that remain; whatever does not is counted with its reason."""
-        found = []
-        for name in names:
-            entry = self._look(name)
-            if entry is not None:
-                found.append(entry)
-        if not (self._own_rules or self._include or self._exclude):
-            return found
-        return [entry for entry in found if self._wanted(entry)]
-
-    def _look(self, name: Named) -> Entry | None:
-        path = name.path.removesuffix("/")
-        if not self._real_folder(path.rpartition("/")[0]):
-            self._left_out["behind a symlink"] += 1
-            return None
-        try:
-            seen = os.lstat(self._prefix + path)
-        except (OSError, ValueError):
-            self._left_out["missing"] += 1
-            return None
-        kind = _kind(name, seen.st_mode)
-        if kind is None:
-            self._left_out["missing"] += 1
-            return None
-        return Entry(
-            path,
-            kind,
-            seen.st_size,
-            seen.st_mtime_ns,
-            seen.st_ctime_ns,
-            seen.st_ino,
-            seen.st_mode,
-            name.tracked,
-            name.oid,
-        )
-
-    def _real_folder(self, folder: str) -> bool:
-        """Whether no part of the path is a symbolic link: git takes what is tracked behind one for
-        deleted."""
-        known = self._folders.get(folder)
-        if known is None:
-            known = self._folders[folder] = self._real_folder(folder.rpartition("/")[0]) and not _is_link(
-                self._prefix + folder
-            )
-            if known and not self._own_rules:
-                self._own_rules = os.path.lexists(self._prefix + folder + "/" + OWN_FILE)
-        return known
-
-    def _wanted(self, entry: Entry) -> bool:
-        path = entry.path
-        if self._own_rules and self._own.ignores(path, is_dir=entry.kind in ("submodule", "nested")):
-            self._left_out[OWN_FILE] += 1
-        elif self._include and not self._include.matches(path):
-            self._left_out["not included"] += 1
-        elif self._exclude and self._exclude.matches(path):
-            self._left_out["excluded"] += 1
-        else:
-            return True
-        return False
-
-
-def _is_link(path: str) -> bool:
-    try:
-        return stat.S_ISLNK(os.lstat(path).st_mode)
-    except OSError:
-        return False
-
-
-def _kind(name: Named, mode: int) -> Kind | None:
-    if stat.S_ISDIR(mode):
-        if name.gitlink:
-            return "submodule"
-        return None if name.tracked else "nested"
-    return "symlink" if stat.S_ISLNK(mode) else "file"

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from .confined import Refused, open_beneath
 from .encodings import Undecodable, decode_text
-from .listing import Entry
+from .entries import Entry
 from .notebooks import without_outputs
 
 

@@ -31,9 +31,7 @@ _RULE = re.compile(r"gh[pousr]_[A-Za-z0-9]{36,}")
 
 def redact(text: str, path: str) -> Redacted:
     """Take secret values out of `text`, which is, or is to be, at `path`."""
-    findings = [
-        Finding("github token", text.count("\n", 0, m.start()) + 1, path) for m in _RULE.finditer(text)
-    ]
+    findings = [Finding("github token", text.count("\n", 0, m.start()) + 1, path) for m in _RULE.finditer(text)]
     if not findings:
         return Redacted(text, ())
     return Redacted(_RULE.sub("[redacted: github token]", text), tuple(findings))

@@ -14,11 +14,12 @@ from pathlib import Path
 
 from watchfiles._rust_notify import RustNotify
 
+from .entries import EVERYTHING, Entry, Listing, Selection
 from .errors import GitFailed, NotARepository
 from .folders import holding_folders, judge, open_folders
 from .git import run_git
 from .ignoring import GIT_FILE, OWN_FILE
-from .listing import Entry, Listing, Selection, list_files, refresh
+from .listing import list_files, refresh
 
 DEBOUNCE_MS = 50
 STEP_MS = 10
@@ -42,7 +43,7 @@ class Changes:
 async def watch(
     root: Path,
     *,
-    selection: Selection = Selection(),  # noqa: B008
+    selection: Selection = EVERYTHING,
     stop: asyncio.Event,
 ) -> AsyncIterator[Changes]:
     """Changes below `root` until `stop` is set. The first item, an empty rescan, says that watching has
