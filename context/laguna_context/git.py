@@ -63,11 +63,9 @@ REFUSED_OPTIONS = (
     "--show-signature",
     "--recurse-submodules",
     "--submodule",
-    "--add",
-    "--edit",
-    "--replace-all",
-    "--unset",
+    "--ignore-submodules",
 )
+CONFIG_READS = frozenset({"--get", "--get-all", "--get-regexp", "--list", "-l"})
 
 _OVERRIDES = {
     "core.fsmonitor": "false",
@@ -150,6 +148,8 @@ def _checked(args: tuple[str, ...]) -> tuple[str, list[str]]:
             break
         if argument.split("=", 1)[0] in REFUSED_OPTIONS or argument.startswith("-O"):
             raise ValueError(f"git option {argument} is refused")
+    if args[0] == "config" and not CONFIG_READS & set(args):
+        raise ValueError("git config is refused but for reading")
     return args[0], list(args[1:])
 
 
@@ -166,6 +166,8 @@ def _argv(command: str, rest: list[str], overrides: Mapping[str, str]) -> list[s
     argv.append(command)
     if command in DIFFING:
         argv += ["--no-ext-diff", "--no-textconv"]
+    if command == "blame":
+        argv.append("--no-textconv")
     if command in ENTERS_SUBMODULES:
         argv.append("--ignore-submodules=all")
     return argv + rest
