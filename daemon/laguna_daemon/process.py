@@ -22,7 +22,7 @@ from laguna_daemon.api.app import create_app
 from laguna_daemon.config import load_settings
 from laguna_daemon.errors import LagunaError
 from laguna_daemon.lifecycle import ALREADY_RUNNING, lock_file
-from laguna_daemon.lsp.listener import listen
+from laguna_daemon.lsp.listener import Listener
 from laguna_daemon.paths import api_socket, lsp_socket
 from laguna_daemon.service import Service
 
@@ -86,7 +86,8 @@ async def _serve() -> None:
     serving = None
     try:
         lsp_socket().unlink(missing_ok=True)
-        editors = await listen(service, lsp_socket())
+        editors = Listener(service, lsp_socket())
+        await editors.start()
         await service.start()
         serving = asyncio.create_task(server.serve(sockets=[api]))
         _log.info("daemon ready, pid %d", os.getpid())

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Generator
 from typing import Any
 
 import httpx
@@ -16,7 +16,7 @@ from laguna_daemon.schemas import AskRequest, ErrorBody, ErrorEvent, Event, Stat
 _events: TypeAdapter[Event] = TypeAdapter(Event)
 
 
-def ask(request: AskRequest) -> Iterator[Event]:
+def ask(request: AskRequest) -> Generator[Event, None, None]:
     """Stream the events of one answer; an error becomes an exception. Closing the iterator aborts the answer."""
     for line in _lines("POST", "/v1/ask", request):
         event = _events.validate_json(line)
@@ -25,7 +25,7 @@ def ask(request: AskRequest) -> Iterator[Event]:
         yield event
 
 
-def watch_status() -> Iterator[Status]:
+def watch_status() -> Generator[Status, None, None]:
     """The daemon's status, now and at every change."""
     for line in _lines("GET", "/v1/events", None):
         yield Status.model_validate_json(line)
@@ -45,7 +45,7 @@ def post(path: str, body: BaseModel) -> dict[str, Any]:
     return found
 
 
-def _lines(method: str, path: str, body: BaseModel | None) -> Iterator[str]:
+def _lines(method: str, path: str, body: BaseModel | None) -> Generator[str, None, None]:
     content = body.model_dump_json() if body is not None else None
     ended = False
     try:

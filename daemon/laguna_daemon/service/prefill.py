@@ -8,7 +8,7 @@ cost 3% more than one request, 8,192 about 8% (docs/engine.md).
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
 
@@ -85,7 +85,7 @@ async def prefill(
     *,
     priority: int,
     turn: Callable[[], Awaitable[None]] | None = None,
-) -> AsyncIterator[Segment]:
+) -> AsyncGenerator[Segment, None]:
     """Bring all but the last part of ``ids`` into the engine, yielding after each segment.
 
     Leaves the end of the prompt to the request that wants the answer. ``turn`` is awaited

@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from pathlib import Path
 from typing import Any
@@ -108,7 +108,7 @@ class Service:
             totals=dict(self._totals),
         )
 
-    async def watch_status(self) -> AsyncIterator[Status]:
+    async def watch_status(self) -> AsyncGenerator[Status, None]:
         """The status now and after each change of the engine or a root."""
         seen = -1
         while True:
