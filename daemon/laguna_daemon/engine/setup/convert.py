@@ -1,16 +1,16 @@
 """Turn a Llama-architecture GGUF into a folder that vLLM loads.
 
-Run by the engine's own Python as a script: ``python convert.py MODEL.gguf FOLDER``. It needs torch, transformers, gguf and
-accelerate, none of which the daemon has, so it imports nothing of ours and nothing of ours imports it.
+Run by the engine's own Python as a script: ``python convert.py MODEL.gguf FOLDER``. It needs torch,
+transformers, gguf and accelerate, none of which the daemon has, so it imports nothing of ours and nothing of
+ours imports it.
 
-Progress goes to stdout, one ``step DONE/TOTAL TEXT`` line a step. Exit status 0 means that every file was written and read
-back; anything else means that FOLDER must not be used.
+Progress goes to stdout, one ``step DONE/TOTAL TEXT`` line a step. Exit status 0 means that every file was
+written and read back; anything else means that FOLDER must not be used.
 """
 
 import argparse
 import json
 import os
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ def step(number: int, text: str) -> None:
 
 def read_fields(gguf_file: Path) -> dict[str, Any]:
     """Metadata of the GGUF: key -> plain Python value."""
-    from gguf import GGUFReader
+    from gguf import GGUFReader  # type: ignore[import-not-found]
 
     return {key: field.contents() for key, field in GGUFReader(gguf_file).fields.items()}
 
@@ -34,9 +34,9 @@ def read_fields(gguf_file: Path) -> dict[str, Any]:
 def write_tokenizer(fields: dict[str, Any], folder: Path) -> None:
     """tokenizer.json and tokenizer_config.json with the pre-tokenizer that the model was trained with.
 
-    A GGUF names its pre-tokenizer instead of spelling it. "smollm" means: every digit alone, then byte-level with the GPT-2
-    split (llama.cpp, LLAMA_VOCAB_PRE_TYPE_SMOLLM; the same as the upstream tokenizer.json). Read as plain byte-level, "2026"
-    could become one token that the model never saw in training.
+    A GGUF names its pre-tokenizer instead of spelling it. "smollm" means: every digit alone, then byte-level
+    with the GPT-2 split (llama.cpp, LLAMA_VOCAB_PRE_TYPE_SMOLLM; the same as the upstream tokenizer.json). Read
+    as plain byte-level, "2026" could become one token that the model never saw in training.
     """
     from tokenizers import AddedToken, Tokenizer, decoders, models, pre_tokenizers
 
@@ -56,7 +56,8 @@ def write_tokenizer(fields: dict[str, Any], folder: Path) -> None:
     tokenizer.save(str(folder / "tokenizer.json"))
 
     def name(role: str) -> str:
-        return tokens[fields[f"tokenizer.ggml.{role}_token_id"]]
+        index: int = fields[f"tokenizer.ggml.{role}_token_id"]
+        return tokens[index]
 
     settings = {
         # The generic class takes tokenizer.json as it is; a model-specific one may rebuild the pre-tokenizer.
@@ -80,8 +81,12 @@ def write_json(path: Path, value: object) -> None:
 
 def write_weights(gguf_file: Path, fields: dict[str, Any], folder: Path) -> None:
     """config.json, generation_config.json and the weights, dequantised to bfloat16."""
-    import torch
-    from transformers import AutoModelForCausalLM, GenerationConfig, GgufConfig
+    import torch  # type: ignore[import-not-found]
+    from transformers import (  # type: ignore[import-not-found]
+        AutoModelForCausalLM,
+        GenerationConfig,
+        GgufConfig,
+    )
 
     model = AutoModelForCausalLM.from_pretrained(
         str(gguf_file.parent),
@@ -105,7 +110,7 @@ def write_weights(gguf_file: Path, fields: dict[str, Any], folder: Path) -> None
 
 def verify(fields: dict[str, Any], folder: Path) -> None:
     """Read everything back as the engine will; SystemExit with the reason when something is off."""
-    from safetensors import safe_open
+    from safetensors import safe_open  # type: ignore[import-not-found]
     from tokenizers import Tokenizer
     from transformers import AutoConfig, AutoTokenizer
 
@@ -154,4 +159,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -1,0 +1,1 @@
+"""Putting the engine on the machine: its Python environment, its small model, checkpoints from the hub."""
