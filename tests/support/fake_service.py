@@ -44,6 +44,7 @@ class FakeService:
 
     def __init__(self) -> None:
         self.buffers = FakeBuffers()
+        self.sessions = 0
         self.events: list[Event] = [
             TextEvent(text="Hello"),
             TextEvent(text=" world"),

@@ -1,17 +1,21 @@
 """The language server's socket: accepts editors and keeps the register of their sessions."""
 
 import asyncio
+import importlib
 import logging
 import os
 import socket
 import struct
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from laguna_context.git import find_root
 from laguna_daemon.errors import LagunaError
 from laguna_daemon.lsp.ports import ServicePort
-from laguna_daemon.lsp.server import Session
 from laguna_daemon.lsp.workspaces import FindRoot
+
+if TYPE_CHECKING:
+    from laguna_daemon.lsp.server import Session
 
 _log = logging.getLogger(__name__)
 BACKLOG = 64
@@ -71,12 +75,16 @@ class Listener:
         if not _is_ours(writer.get_extra_info("socket")):
             _log.warning("a connection of another user was refused")
             return
-        session = Session(self._service, reader, writer, self._find_root)
+        # The protocol's types take half a second to import: not at the start of a daemon without editors.
+        server = await asyncio.to_thread(importlib.import_module, "laguna_daemon.lsp.server")
+        session: Session = server.Session(self._service, reader, writer, self._find_root)
         self.sessions[session.id] = session
+        self._service.sessions = len(self.sessions)
         try:
             await session.run()
         finally:
             del self.sessions[session.id]
+            self._service.sessions = len(self.sessions)
             _log.info("session %s ended", session.id[:8])
 
 

@@ -23,6 +23,9 @@ class BuffersPort(Protocol):
 class ServicePort(Protocol):
     """What the product does, free of transport."""
 
+    sessions: int
+    """How many editors are connected; the listener keeps it."""
+
     @property
     def buffers(self) -> BuffersPort:
         """The open documents of all editors."""

@@ -69,11 +69,13 @@ async def test_exit_ends_one_connection_only(connect, stand):
     leaving, staying = await connect(), await connect()
     await leaving.initialize()
     await staying.initialize()
+    assert stand.service.sessions == 2
     await leaving.request("shutdown")
     leaving.notify("exit")
     await leaving.gone()
     await staying.settle()
     await eventually(lambda: len(stand.listener.sessions) == 1, "one session is left")
+    assert stand.service.sessions == 1
 
 
 async def test_unknown_methods(connect):
