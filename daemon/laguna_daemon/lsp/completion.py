@@ -3,6 +3,7 @@
 import asyncio
 import itertools
 from collections import Counter
+from collections.abc import Coroutine
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -42,10 +43,15 @@ class Completion:
         self.counts: Counter[str] = Counter()  # shown, accepted, ...: kept here and nowhere else
 
     async def inline(self, params: types.InlineCompletionParams) -> types.InlineCompletionList | None:
-        """One suggestion, or None: nothing to say, the engine not ready, or the text has moved on."""
+        """One suggestion; an empty list if there is none; None if the text has moved on meanwhile.
+
+        Neovim takes an empty list as "show nothing", and None as "leave what is shown".
+        """
         found = await self._suggest(params.text_document.uri, params.position)
         if found is None:
             return None
+        if not found.text:
+            return types.InlineCompletionList(items=[])
         position = types.Position(found.place.line, found.place.column)
         command = types.Command(title="Suggestion accepted", command=ACCEPTED, arguments=[found.id])
         item = types.InlineCompletionItem(
@@ -57,7 +63,7 @@ class Completion:
         """The same suggestion as an item of the editor's completion menu."""
         found = await self._suggest(params.text_document.uri, params.position)
         document = self._documents.get(params.text_document.uri)
-        if found is None or document is None:
+        if found is None or document is None or not found.text:
             return types.CompletionList(is_incomplete=True, items=[])
         return types.CompletionList(is_incomplete=True, items=[_menu_item(document, found)])
 
@@ -81,20 +87,21 @@ class Completion:
         self.counts["partially accepted"] += 1
 
     async def _suggest(self, uri: str, position: types.Position) -> Suggestion | None:
+        """What to insert, "" if there is nothing; None if superseded, or if the document is another one by now."""
         document = self._documents.get(uri)
         if document is None:
             return None
         self.changed(uri)  # a new request supersedes the one before: not every client cancels it
         version = document.version
         place = document.place(*document.locate(Place(position.line, position.character)))
-        made = await self._made(uri, document, place)
-        if not made or self._documents.get(uri) is not document or document.version != version:
+        text = await self._supersedable(uri, self._make(uri, document, place))
+        if text is None or self._documents.get(uri) is not document or document.version != version:
             return None
-        return Suggestion(f"c{next(self._ids)}", made, place)
+        return Suggestion(f"c{next(self._ids)}", text, place)
 
-    async def _made(self, uri: str, document: Document, place: Place) -> str:
-        """The text to insert; "" if superseded. Cancelling waits until the engine has let go."""
-        work = asyncio.create_task(self._make(uri, document, place))
+    async def _supersedable(self, uri: str, making: Coroutine[None, None, str]) -> str | None:
+        """The result, None if superseded. Cancelling waits until the engine has let go."""
+        work = asyncio.create_task(making)
         self._running[uri] = work
         try:
             await asyncio.wait({work})
@@ -104,7 +111,7 @@ class Completion:
             if not work.done():
                 work.cancel()
                 await asyncio.wait({work})
-        return "" if work.cancelled() else work.result()
+        return None if work.cancelled() else work.result()
 
     async def _make(self, uri: str, document: Document, place: Place) -> str:
         line, index = document.locate(place)

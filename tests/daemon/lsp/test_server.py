@@ -300,7 +300,9 @@ async def test_no_suggestion_without_engine_or_document(connect, stand, tmp_path
     assert await client.request("textDocument/inlineCompletion", inline(uri, 0, 0)) is None
     client.open(uri, "")
     stand.service.error = EngineUnavailable("not ready")
-    assert await client.request("textDocument/inlineCompletion", inline(uri, 0, 0)) is None
+    assert await client.request("textDocument/inlineCompletion", inline(uri, 0, 0)) == {"items": []}
+    stand.service.error, stand.service.completion = None, " \n"
+    assert await client.request("textDocument/inlineCompletion", inline(uri, 0, 0)) == {"items": []}
 
 
 # Chat
