@@ -1,0 +1,187 @@
+"""The tree as it is now: listed files, what each reads as, and the ids of its frame. Opens a file only if nothing
+is known for its stat data."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from laguna_context import frames
+from laguna_context.idcache import FileInfo, Stat, Store, frame_key
+from laguna_context.listing import Entry, Selection, list_files, refresh
+from laguna_context.reading import Document, Limits, read_file
+from laguna_context.secrets import Finding, forbidden, redact
+from laguna_context.tokens import Ids, Tokenizer
+
+Progress = Callable[[str, int, int], None]
+
+# Part of the reading policy: raise it when a file may read differently (decoding, redaction, framing).
+_READING_VERSION = 1
+_BATCH = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A text as the model may see it. `digest` is its sha256; `findings` are the secrets taken out."""
+
+    text: str
+    digest: str
+    findings: tuple[Finding, ...]
+
+
+class Catalogue:
+    """Not locked: the workspace calls it from one thread at a time."""
+
+    def __init__(
+        self,
+        root: Path,
+        tokenizer: Tokenizer,
+        store: Store,
+        selection: Selection,
+        *,
+        secrets: bool = True,
+        limits: Limits | None = None,
+    ) -> None:
+        self.root = root
+        self.entries: dict[str, Entry] = {}
+        self.left_out: Mapping[str, int] = {}
+        self.in_git = False
+        self.opened = 0
+        self._tokenizer = tokenizer
+        self._store = store
+        self._selection = selection
+        self._secrets = secrets
+        self._limits = limits or Limits()
+        policy = f"{tokenizer.fingerprint} {frames.FRAME_VERSION} {_READING_VERSION} {secrets} {self._limits}"
+        self.scope = hashlib.sha256(f"{root}\0{policy}".encode("utf-8", "surrogateescape")).hexdigest()
+        self._known = store.get_files(self.scope)
+        self._new: dict[str, FileInfo] = {}
+
+    # the listing -----------------------------------------------------------------------------------------------
+
+    def rescan(self) -> set[str]:
+        """List the tree again. Returns the paths that came, went, or may have changed."""
+        listing = list_files(self.root, self._selection)
+        before = self.entries
+        self.entries = {entry.path: entry for entry in listing.entries}
+        self.left_out, self.in_git = listing.left_out, listing.in_git
+        gone = before.keys() - self.entries.keys()
+        self._store.forget_files(self.scope, self._known.keys() - self.entries.keys())
+        changed = {
+            path
+            for path, entry in self.entries.items()
+            if (old := before.get(path)) is None or _stat(old) != _stat(entry) or old.kind != entry.kind
+        }
+        return changed | gone
+
+    def refresh(self, paths: Iterable[str]) -> set[str]:
+        """Look at these paths again. Returns those whose entry came, went or may have changed."""
+        changed = set()
+        for path, entry in refresh(self.root, paths, self.entries, self._selection).items():
+            old = self.entries.get(path)
+            if entry is None:
+                if old is not None:
+                    del self.entries[path]
+                    changed.add(path)
+            else:
+                self.entries[path] = entry
+                changed.add(path)
+        return changed
+
+    # reading ---------------------------------------------------------------------------------------------------
+
+    def clean(self, path: str, text: str) -> Text:
+        """A text from any source (file, buffer) as the model may see it."""
+        findings: tuple[Finding, ...] = ()
+        if self._secrets:
+            redacted = redact(text, path)
+            text, findings = redacted.text, redacted.findings
+        return Text(text, frames.text_hash(text), findings)
+
+    def hidden(self, path: str) -> str | None:
+        """Why this path must never be shown, or None."""
+        return forbidden(path) if self._secrets else None
+
+    def info(self, path: str) -> FileInfo:
+        """What a listed file reads as; reads it only if nothing is known. KeyError if it is not listed."""
+        entry = self.entries[path]
+        known = self._known.get(path)
+        if known is not None and known.stat == _stat(entry):
+            return known
+        return self.read(path)[0]
+
+    def remembered(self, path: str) -> FileInfo | None:
+        """What is known of a file without opening it."""
+        entry, known = self.entries.get(path), self._known.get(path)
+        return known if entry is not None and known is not None and known.stat == _stat(entry) else None
+
+    def read(self, path: str) -> tuple[FileInfo, str]:
+        """Read a listed file now: what it reads as, and its text (empty if it has none)."""
+        entry = self.entries[path]
+        reason = self.hidden(path)
+        if reason is not None:
+            info = FileInfo(_stat(entry), b"", "", "", "", -1, "secret", reason, ())
+            return self._remember(path, info, True), ""
+        self.opened += 1
+        found = read_file(self.root, entry, self._limits)
+        if not isinstance(found, Document):
+            empty = frames.text_hash("") if found.reason == "empty" else ""
+            info = FileInfo(_stat(entry), b"", "", empty, "", -1, found.reason, found.detail, ())
+            return self._remember(path, info, found.reason not in ("missing", "unreadable")), ""
+        text = self.clean(path, found.text)
+        frame = frames.document(path, text.text, text.digest)
+        key = frame_key(self._tokenizer.fingerprint, frame.text.encode("utf-8", "surrogatepass"))
+        info = FileInfo(_stat(entry), key, frame.id, text.digest, found.sha256, -1, "", found.note, text.findings)
+        old = self._known.get(path)
+        if old is not None and old.key == key:
+            info = replace(info, tokens=old.tokens)
+        return self._remember(path, info, found.settled), text.text
+
+    def _remember(self, path: str, info: FileInfo, settled: bool) -> FileInfo:
+        self._known[path] = info
+        if settled:
+            self._new[path] = info
+        return info
+
+    def ids(self, paths: Sequence[str], progress: Progress | None = None) -> dict[str, Ids]:
+        """Ids of the document frames of these files, from the cache where it has them. Files that turn out to have
+        no text are left out of the answer."""
+        out: dict[str, Ids] = {}
+        for start in range(0, len(paths), _BATCH):
+            out |= self._some_ids(paths[start : start + _BATCH])
+            if progress is not None:
+                progress("reading", min(start + _BATCH, len(paths)), len(paths))
+        return out
+
+    def _some_ids(self, paths: Sequence[str]) -> dict[str, Ids]:
+        keys = {path: info.key for path in paths if not (info := self.info(path)).skip}
+        cached = self._store.get_ids(list(keys.values()))
+        missing = [path for path, key in keys.items() if key not in cached]
+        rendered: dict[str, str] = {}
+        for path in missing:
+            info, text = self.read(path)
+            if info.skip:
+                continue
+            keys[path] = info.key
+            rendered[path] = frames.document(path, text, info.digest).text
+        encoded = dict(zip(rendered, self._tokenizer.encode_many(list(rendered.values())), strict=True))
+        fresh = {keys[path]: ids for path, ids in encoded.items()}
+        self._store.put_ids(fresh)
+        cached |= fresh
+        found = {path: cached[key] for path, key in keys.items() if key in cached}
+        for path, ids in found.items():
+            info = self._known[path]
+            if info.tokens != ids.size:
+                self._remember(path, replace(info, tokens=ids.size), path in self._new or path not in rendered)
+        return found
+
+    def save(self) -> None:
+        """Write what was learned to the store."""
+        self._store.put_files(self.scope, self._new)
+        self._new = {}
+
+
+def _stat(entry: Entry) -> Stat:
+    return Stat(entry.size, entry.mtime_ns, entry.ctime_ns, entry.inode, entry.mode)

@@ -1,0 +1,101 @@
+"""Line diffs, short and quick: the form in which a small change to a large file enters the overlay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
+
+_CONTEXT = 3
+
+# difflib's cost grows with the product of both sides; past this many line pairs the middle is one hunk.
+_PAIRS = 1_000_000
+
+_NO_NEWLINE = "\\ No newline at end of file"
+
+Opcode = tuple[str, int, int, int, int]
+
+
+def lines_of(text: str) -> list[str]:
+    """Lines with their newline; only `\\n` ends a line, so that every other character stays as it is."""
+    out = text.split("\n")
+    tail = out.pop()
+    lines = [line + "\n" for line in out]
+    return [*lines, tail] if tail else lines
+
+
+def unified(old: str, new: str) -> str:
+    """Hunks that turn `old` into `new`, three lines of context, without file headers and a last newline."""
+    a, b = lines_of(old), lines_of(new)
+    out: list[str] = []
+    for group in _groups(_opcodes(a, b)):
+        first, last = group[0], group[-1]
+        out.append(f"@@ -{_range(first[1], last[2])} +{_range(first[3], last[4])} @@")
+        for tag, i1, i2, j1, j2 in group:
+            if tag == "equal":
+                out += _marked(" ", a[i1:i2])
+            else:
+                out += _marked("-", a[i1:i2])
+                out += _marked("+", b[j1:j2])
+    return "\n".join(out)
+
+
+def _marked(sign: str, lines: Sequence[str]) -> Iterator[str]:
+    for line in lines:
+        if line.endswith("\n"):
+            yield sign + line[:-1]
+        else:
+            yield sign + line
+            yield _NO_NEWLINE
+
+
+def _range(start: int, end: int) -> str:
+    length = end - start
+    first = start + 1 if length else start
+    return f"{first}" if length == 1 else f"{first},{length}"
+
+
+def _opcodes(a: Sequence[str], b: Sequence[str]) -> list[Opcode]:
+    """Edit operations; what both share at the start and at the end is cut off before comparing."""
+    low = 0
+    limit = min(len(a), len(b))
+    while low < limit and a[low] == b[low]:
+        low += 1
+    high = 0
+    while high < limit - low and a[-1 - high] == b[-1 - high]:
+        high += 1
+    i2, j2 = len(a) - high, len(b) - high
+    out: list[Opcode] = [("equal", 0, low, 0, low)]
+    if (i2 - low) * (j2 - low) <= _PAIRS:
+        matcher = SequenceMatcher(None, a[low:i2], b[low:j2], autojunk=False)
+        out += [(tag, w + low, x + low, y + low, z + low) for tag, w, x, y, z in matcher.get_opcodes()]
+    else:
+        out.append(("replace", low, i2, low, j2))
+    return [*out, ("equal", i2, len(a), j2, len(b))]
+
+
+def _groups(codes: list[Opcode]) -> Iterator[list[Opcode]]:
+    """Operations with at most three equal lines around each change; near changes share a hunk."""
+    group: list[Opcode] = []
+    for tag, i1, i2, j1, j2 in codes:
+        if tag != "equal":
+            group.append((tag, i1, i2, j1, j2))
+            continue
+        length = i2 - i1
+        if any(code[0] != "equal" for code in group):
+            if length <= 2 * _CONTEXT:
+                group.append((tag, i1, i2, j1, j2))
+                continue
+            group.append((tag, i1, i1 + _CONTEXT, j1, j1 + _CONTEXT))
+            yield _trimmed(group)
+            group = []
+        keep = min(length, _CONTEXT)
+        group = [(tag, i2 - keep, i2, j2 - keep, j2)]
+    if any(code[0] != "equal" for code in group):
+        yield _trimmed(group)
+
+
+def _trimmed(group: list[Opcode]) -> list[Opcode]:
+    tag, i1, i2, j1, j2 = group[-1]
+    if tag == "equal" and i2 - i1 > _CONTEXT:
+        group = [*group[:-1], (tag, i1, i1 + _CONTEXT, j1, j1 + _CONTEXT)]
+    return [code for code in group if code[2] > code[1] or code[4] > code[3]]
