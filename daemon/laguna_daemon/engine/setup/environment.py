@@ -103,7 +103,7 @@ class Environment:
         before = size_of(self._wheels)
 
         def look(output: str) -> None:
-            names = re.findall(r"^Collecting ([A-Za-z0-9._-]+)", output, re.MULTILINE)
+            names = re.findall(r"^ *(?:Collecting|Downloading) (?:\S+/)?([A-Za-z0-9._]+)", output, re.MULTILINE)
             total = self._lock.download
             done = min(before + size_of(self._downloads / "part") + size_of(self._downloads / "scratch"), total)
             name = normal(names[-1]) if names else batch[0].name

@@ -20,6 +20,8 @@ from pathlib import Path
 from laguna_daemon.errors import EngineUnavailable
 from laguna_daemon.paths import data_dir
 
+INSTALL_LOCK = ".install.lock"
+DOWNLOAD_LOCK = ".download.lock"  # apart: a checkpoint can take hours
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
@@ -112,14 +114,14 @@ def size_of(folder: Path) -> int:
 
 
 @contextlib.contextmanager
-def one_at_a_time(waiting: Callable[[], None]) -> Iterator[int]:
-    """Hold the installation lock; ``waiting`` is called once if someone else has it.
+def one_at_a_time(waiting: Callable[[], None], lock: str = INSTALL_LOCK) -> Iterator[int]:
+    """Hold a lock of the data folder; ``waiting`` is called once if someone else has it.
 
     Yields the descriptor. Children inherit it, so that after a SIGKILL of the installer its last child still
     keeps the next installation from writing to the same folders.
     """
     with disk_guard(data_dir()):
-        handle = os.open(data_dir() / ".install.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        handle = os.open(data_dir() / lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         told = False
         while True:
