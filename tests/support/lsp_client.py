@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -179,3 +180,16 @@ def edit(start: tuple[int, int], end: tuple[int, int], text: str) -> dict[str, A
         },
         "text": text,
     }
+
+
+_BRIDGE = """
+import sys
+from pathlib import Path
+from laguna_daemon.lsp.bridge import run_bridge
+sys.exit(run_bridge(Path(sys.argv[1]), lambda: {start}))
+"""
+
+
+def bridge_command(path: Path, start: str = "sys.exit(99)") -> list[str]:
+    """The bridge to the socket at `path`, as the command line runs it; `start` is what starts a daemon."""
+    return [sys.executable, "-c", _BRIDGE.format(start=start), str(path)]

@@ -14,16 +14,7 @@ import pytest
 
 from laguna_daemon.lsp.listener import Listener
 from support.fake_service import eventually
-from support.lsp_client import LspClient, encode, inline
-
-# What the command line does: hand over the socket and a way to start the daemon.
-BRIDGE = "import sys; from pathlib import Path; from laguna_daemon.lsp.bridge import run_bridge; " + (
-    "sys.exit(run_bridge(Path(sys.argv[1]), lambda: {start}))"
-)
-
-
-def bridge(path: Path, start: str = "sys.exit(99)") -> tuple[str, ...]:
-    return (sys.executable, "-c", BRIDGE.format(start=start), str(path))
+from support.lsp_client import LspClient, bridge_command, encode, inline
 
 
 def is_alive(pid: int) -> bool:
@@ -37,7 +28,7 @@ def is_alive(pid: int) -> bool:
 
 
 async def test_full_session_through_the_bridge(stand, tmp_path):
-    client = await LspClient.spawn(*bridge(stand.path))
+    client = await LspClient.spawn(*bridge_command(stand.path))
     await client.initialize(tmp_path)
     uri = (tmp_path / "a.py").as_uri()
     client.open(uri, "x = ")
@@ -53,14 +44,14 @@ async def test_full_session_through_the_bridge(stand, tmp_path):
 
 
 async def test_exit_without_shutdown_is_a_failure(stand):
-    client = await LspClient.spawn(*bridge(stand.path))
+    client = await LspClient.spawn(*bridge_command(stand.path))
     await client.initialize()
     client.notify("exit")
     assert await client.process.wait() == 1
 
 
 async def test_a_document_that_says_exit_is_not_an_exit(stand, tmp_path):
-    client = await LspClient.spawn(*bridge(stand.path))
+    client = await LspClient.spawn(*bridge_command(stand.path))
     await client.initialize()
     client.open((tmp_path / "a").as_uri(), '{"method":"shutdown"} {"method": "exit"}')
     await client.settle()
@@ -70,7 +61,7 @@ async def test_a_document_that_says_exit_is_not_an_exit(stand, tmp_path):
 
 
 async def test_closed_input_ends_the_bridge_and_the_session(stand):
-    client = await LspClient.spawn(*bridge(stand.path))
+    client = await LspClient.spawn(*bridge_command(stand.path))
     await client.initialize()
     assert len(stand.listener.sessions) == 1
     client.writer.close()
@@ -80,7 +71,7 @@ async def test_closed_input_ends_the_bridge_and_the_session(stand):
 
 async def test_answers_still_come_after_the_input_has_ended(stand):
     process = await asyncio.create_subprocess_exec(
-        *bridge(stand.path), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
+        *bridge_command(stand.path), stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE
     )
     initialize = {"capabilities": {}, "processId": None, "rootUri": None}
     output, _ = await process.communicate(encode({"id": 1, "method": "initialize", "params": initialize}))
@@ -89,7 +80,7 @@ async def test_answers_still_come_after_the_input_has_ended(stand):
 
 
 async def test_daemon_that_goes_away_fails_the_bridge(stand):
-    client = await LspClient.spawn(*bridge(stand.path))
+    client = await LspClient.spawn(*bridge_command(stand.path))
     await client.initialize()
     await stand.listener.aclose()
     assert await client.process.wait() == 1
@@ -98,7 +89,7 @@ async def test_daemon_that_goes_away_fails_the_bridge(stand):
 
 async def test_bridge_killed_with_sigkill(stand):
     stand.service.hold = True
-    client = await LspClient.spawn(*bridge(stand.path))
+    client = await LspClient.spawn(*bridge_command(stand.path))
     await client.initialize()
     client.start("laguna/chat", {"text": "why?"})
     await eventually(lambda: stand.service.running == 1, "the engine is busy")
@@ -137,7 +128,7 @@ async def test_editor_killed_with_sigkill(stand, pipe):
         "-c",
         textwrap.dedent(EDITOR),
         pipe,
-        *bridge(stand.path),
+        *bridge_command(stand.path),
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,
     )
@@ -159,7 +150,7 @@ async def test_editor_killed_with_sigkill(stand, pipe):
 async def test_starts_the_daemon_when_nobody_listens(stand, tmp_path):
     await stand.listener.aclose()
     marker = tmp_path / "started"
-    client = await LspClient.spawn(*bridge(stand.path, start=f"Path({str(marker)!r}).touch()"))
+    client = await LspClient.spawn(*bridge_command(stand.path, start=f"Path({str(marker)!r}).touch()"))
     await eventually(marker.exists, "the bridge asked for a daemon")
     late = Listener(stand.service, stand.path)
     await late.start()
@@ -176,7 +167,7 @@ async def test_stale_socket_counts_as_nobody(stand, tmp_path):
     await stale.wait()
     assert stand.path.exists()
     start = f"(Path({str(marker)!r}).touch(), sys.exit(7))"
-    client = await LspClient.spawn(*bridge(stand.path, start=start))
+    client = await LspClient.spawn(*bridge_command(stand.path, start=start))
     await client.process.wait()
     assert marker.exists()
 
@@ -184,13 +175,13 @@ async def test_stale_socket_counts_as_nobody(stand, tmp_path):
 async def test_daemon_that_cannot_be_started_is_explained(stand):
     await stand.listener.aclose()
     failing = "__import__('laguna_daemon.errors').errors.error_for_code(4, 'No engine.', 'Install one.')"
-    client = await LspClient.spawn(*bridge(stand.path, start=f"(_ for _ in ()).throw({failing})"))
+    client = await LspClient.spawn(*bridge_command(stand.path, start=f"(_ for _ in ()).throw({failing})"))
     assert await client.process.wait() == 4
     assert b"No engine." in await client.process.stderr.read()
 
 
 async def test_slow_reader_does_not_stop_the_other_direction(stand, tmp_path):
-    client = await LspClient.spawn(*bridge(stand.path))
+    client = await LspClient.spawn(*bridge_command(stand.path))
     await client.initialize()
     path = tmp_path / "big"
     client.open(path.as_uri(), "")
@@ -209,7 +200,7 @@ async def test_slow_reader_does_not_stop_the_other_direction(stand, tmp_path):
 
 
 async def test_big_messages_both_ways(stand, tmp_path):
-    client = await LspClient.spawn(*bridge(stand.path))
+    client = await LspClient.spawn(*bridge_command(stand.path))
     await client.initialize()
     path = tmp_path / "big"
     text = "0123456789é\n" * 500_000
