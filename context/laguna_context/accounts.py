@@ -13,6 +13,7 @@ from laguna_context.journal import Journal
 from laguna_context.listing import Selection
 from laguna_context.manifest import File, Manifest, Why
 from laguna_context.prompt import Budget, Prompt, Span
+from laguna_context.secrets import Finding
 
 
 def manifest(journal: Journal, catalogue: Catalogue, identity: str, budget: Budget, head: int) -> Manifest:
@@ -24,7 +25,7 @@ def manifest(journal: Journal, catalogue: Catalogue, identity: str, budget: Budg
     for change in journal.overlay.changes:
         behind[change.path] += change.ids.size
     files = []
-    findings = []
+    findings: list[Finding] = []
     for path in sorted(catalogue.entries.keys() | sizes.keys() | (journal.seen.keys() - {frames.LISTING_PATH})):
         seen = journal.seen.get(path)
         known = catalogue.remembered(path)

@@ -156,26 +156,36 @@ class Catalogue:
         return out
 
     def _some_ids(self, paths: Sequence[str]) -> dict[str, Ids]:
-        keys = {path: info.key for path in paths if not (info := self.info(path)).skip}
-        cached = self._store.get_ids(list(keys.values()))
-        missing = [path for path, key in keys.items() if key not in cached]
+        known = {path: info for path in paths if (info := self.remembered(path)) is not None}
+        cached = self._store.get_ids([info.key for info in known.values() if not info.skip])
+        infos: dict[str, FileInfo] = {}
         rendered: dict[str, str] = {}
-        for path in missing:
-            info, text = self.read(path)
-            if info.skip:
-                continue
-            keys[path] = info.key
-            rendered[path] = frames.document(path, text, info.digest).text
-        encoded = dict(zip(rendered, self._tokenizer.encode_many(list(rendered.values())), strict=True))
-        fresh = {keys[path]: ids for path, ids in encoded.items()}
-        self._store.put_ids(fresh)
+        for path in paths:
+            info = known.get(path)
+            if info is None or (not info.skip and info.key not in cached):
+                info, text = self.read(path)
+                if not info.skip:
+                    rendered[path] = frames.document(path, text, info.digest).text
+            if not info.skip:
+                infos[path] = info
+        fresh = self._encode({infos[path].key: text for path, text in rendered.items()})
         cached |= fresh
-        found = {path: cached[key] for path, key in keys.items() if key in cached}
+        found = {path: cached[info.key] for path, info in infos.items()}
         for path, ids in found.items():
-            info = self._known[path]
-            if info.tokens != ids.size:
-                self._remember(path, replace(info, tokens=ids.size), path in self._new or path not in rendered)
+            if infos[path].tokens != ids.size:
+                self._count(path, ids.size)
         return found
+
+    def _encode(self, rendered: Mapping[bytes, str]) -> dict[bytes, Ids]:
+        fresh = dict(zip(rendered, self._tokenizer.encode_many(list(rendered.values())), strict=True))
+        self._store.put_ids(fresh)
+        return fresh
+
+    def _count(self, path: str, tokens: int) -> None:
+        info = replace(self._known[path], tokens=tokens)
+        self._known[path] = info
+        if path in self._new:
+            self._new[path] = info
 
     def save(self) -> None:
         """Write what was learned to the store."""

@@ -30,8 +30,8 @@ class Plan:
 
 
 def plan(parts: Sequence[Part], carried: Mapping[str, int], added: int, budget: int, overlay_budget: int) -> Plan:
-    """Choose the cut. `carried`: path of each stale document -> tokens of the entry that would correct it; `added`: tokens
-    of files that only the overlay shows and that must find room; `budget`: tokens that a snapshot may hold;
+    """Choose the cut. `carried`: path of each stale document -> tokens of the entry that would correct it; `added`:
+    tokens of files that only the overlay shows and that must find room; `budget`: tokens that a snapshot may hold;
     `overlay_budget`: tokens of overlay between compactions."""
     total = min(budget, (parts[-1].end if parts else 0) + added)
     best: tuple[float, Plan] | None = None

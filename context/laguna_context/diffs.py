@@ -8,7 +8,7 @@ from difflib import SequenceMatcher
 _CONTEXT = 3
 
 # difflib's cost grows with the product of both sides; past this many line pairs the middle is one hunk.
-_PAIRS = 1_000_000
+_PAIRS = 250_000
 
 _NO_NEWLINE = "\\ No newline at end of file"
 
@@ -76,14 +76,15 @@ def _opcodes(a: Sequence[str], b: Sequence[str]) -> list[Opcode]:
 def _groups(codes: list[Opcode]) -> Iterator[list[Opcode]]:
     """Operations with at most three equal lines around each change; near changes share a hunk."""
     group: list[Opcode] = []
-    for tag, i1, i2, j1, j2 in codes:
+    for code in codes:
+        tag, i1, i2, j1, j2 = code
         if tag != "equal":
-            group.append((tag, i1, i2, j1, j2))
+            group.append(code)
             continue
         length = i2 - i1
         if any(code[0] != "equal" for code in group):
             if length <= 2 * _CONTEXT:
-                group.append((tag, i1, i2, j1, j2))
+                group.append(code)
                 continue
             group.append((tag, i1, i1 + _CONTEXT, j1, j1 + _CONTEXT))
             yield _trimmed(group)

@@ -56,8 +56,9 @@ class Stat:
 
 @dataclass(frozen=True, slots=True)
 class FileInfo:
-    """What a file reads as. `key`: of its rendered frame in the id cache; `frame`: that frame's id; `digest`: sha256 of the text as the model may see it; `version`: of the raw bytes;
-    `tokens`: of its document frame, -1 while not counted; `skip`: why it has no text, else empty."""
+    """What a file reads as. `key`: of its rendered frame in the id cache; `frame`: that frame's id; `digest`: sha256 of
+    the text as the model may see it; `version`: of the raw bytes; `tokens`: of its document frame, -1 while not
+    counted; `skip`: why it has no text, else empty."""
 
     stat: Stat
     key: bytes
@@ -124,11 +125,12 @@ class Store:
         )
         out: dict[str, FileInfo] = {}
         for row in self._rows(query, (scope,)):
-            path, size, mtime, ctime, inode, mode, *fields, found = row
+            path, size, mtime, ctime, inode, mode, key, frame, *rest = row
+            digest, version, tokens, skip, detail, found = rest
             name = os.fsdecode(path)
             findings = tuple(Finding(kind, line, name) for kind, line in json.loads(found)) if found else ()
             stat = Stat(size, mtime, ctime, inode, mode)
-            out[name] = FileInfo(stat, *fields, findings)
+            out[name] = FileInfo(stat, key, frame, digest, version, tokens, skip, detail, findings)
         return out
 
     def put_files(self, scope: str, items: Mapping[str, FileInfo]) -> None:
@@ -141,16 +143,16 @@ class Store:
                 continue
             found = json.dumps([(f.kind, f.line) for f in info.findings]) if info.findings else ""
             rows.append(
-                (scope, os.fsencode(path), stat.size, stat.mtime, stat.ctime, stat.inode, stat.mode)
-                + (info.key, info.frame, info.digest, info.version, info.tokens, info.skip, info.detail, found)
+                (
+                    *(scope, os.fsencode(path), stat.size, stat.mtime, stat.ctime, stat.inode, stat.mode),
+                    *(info.key, info.frame, info.digest, info.version, info.tokens, info.skip, info.detail, found),
+                )
             )
         self._write(f"INSERT OR REPLACE INTO files VALUES ({','.join('?' * 15)})", rows)
 
     def forget_files(self, scope: str, paths: Iterable[str]) -> None:
         """Drop files that are listed no more."""
-        self._write(
-            "DELETE FROM files WHERE scope = ? AND path = ?", [(scope, os.fsencode(path)) for path in paths]
-        )
+        self._write("DELETE FROM files WHERE scope = ? AND path = ?", [(scope, os.fsencode(path)) for path in paths])
 
     # snapshots -------------------------------------------------------------------------------------------------
 
@@ -215,9 +217,8 @@ class Store:
     def _write(self, query: str, rows: Sequence[tuple[Any, ...]]) -> None:
         if not rows:
             return
-        with self._lock, contextlib.suppress(sqlite3.Error):
-            with self._db:
-                self._db.executemany(query, rows)
+        with self._lock, contextlib.suppress(sqlite3.Error), self._db:
+            self._db.executemany(query, rows)
 
     def _trim(self) -> None:
         (total,) = self._db.execute("SELECT coalesce(sum(length(data)), 0) FROM ids").fetchone()

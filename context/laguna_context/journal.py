@@ -129,9 +129,9 @@ class Journal:
         arrived: dict[str, list[str]] = {}
         for path, now in states.items():
             before = self.seen.get(path)
-            if now.digest and path not in buffers and (before is None or not before.digest):
-                if path not in self.snapshot.tiers:
-                    arrived.setdefault(now.digest, []).append(path)
+            unknown = (before is None or not before.digest) and path not in self.snapshot.tiers
+            if now.digest and unknown and path not in buffers:
+                arrived.setdefault(now.digest, []).append(path)
         out: dict[str, str] = {}
         for path, now in states.items():
             before = self.seen.get(path)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 
@@ -63,7 +64,7 @@ def build_ranks(model: Mapping[str, Any], without: frozenset[str]) -> Ranks:
     ids = [vocabulary[token] for token in ordered]
     spelled = [token_bytes(token, alphabet) for token in ordered]
     merged = ids[len(alphabet) :]
-    if all(a < b for a, b in zip(merged, merged[1:], strict=False)):
+    if all(a < b for a, b in pairwise(merged)):
         return Ranks(dict(zip(spelled, ids, strict=True)), None, size)
     return Ranks({text: rank for rank, text in enumerate(spelled)}, ids, size)
 

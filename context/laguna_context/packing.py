@@ -41,8 +41,8 @@ _DOCUMENTATION = re.compile(r"\.(?:md|rst|txt|adoc)$", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Packing:
-    """`full`: path -> ids of its frame, in rank order. `lines`: what stands for all others, one a line. `tiers`: tier of
-    every path that is not full."""
+    """`full`: path -> ids of its frame, in rank order. `lines`: what stands for all others, one a line. `tiers`: the
+    tier of every path that is not full."""
 
     full: dict[str, Ids]
     lines: tuple[str, ...]
@@ -102,7 +102,8 @@ def _fill(
     waiting = deque(candidates)
     misses = 0
     while waiting and room > _FRAME_TOKENS and misses < 256:
-        batch, hoped = [], 0.0
+        batch: list[str] = []
+        hoped = 0.0
         while waiting and len(batch) < 64 and hoped < room:
             path, size = waiting.popleft()
             if size / _MOST_BYTES_PER_TOKEN <= room:
@@ -120,9 +121,7 @@ def _fill(
                 misses += 1
 
 
-def name_rest(
-    paths: Sequence[str], room: int, count: Callable[[str], int]
-) -> tuple[tuple[str, ...], dict[str, Tier]]:
+def name_rest(paths: Sequence[str], room: int, count: Callable[[str], int]) -> tuple[tuple[str, ...], dict[str, Tier]]:
     """One line per path, or per folder with the number of files in it, within `room` tokens.
 
     Folders are opened from the top while the lines fit, small ones first.

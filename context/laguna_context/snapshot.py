@@ -44,7 +44,7 @@ class Snapshot:
     def text(self, part: Part, tokenizer: Tokenizer) -> str | None:
         """The text of a document, from its ids; None if this tokenizer does not give texts back exactly."""
         frame = tokenizer.decode(self.ids[part.start : part.end]).decode("utf-8", "replace")
-        opening, found, rest = frame.partition("\n")
+        _, found, rest = frame.partition("\n")
         closing = f"\n</document {part.id}>\n"
         if not found or not rest.endswith(closing):
             return None

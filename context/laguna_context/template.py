@@ -166,7 +166,9 @@ def _read_source(folder: Path, config: Mapping[str, Any]) -> str:
         named = {entry.get("name"): entry.get("template") for entry in source}
         source = named.get("default")
     if not isinstance(source, str):
-        raise BrokenTemplate(f"{folder} holds no chat template.", "Use an instruction-tuned model, or install it again.")
+        raise BrokenTemplate(
+            f"{folder} holds no chat template.", "Use an instruction-tuned model, or install it again."
+        )
     return source
 
 

@@ -41,6 +41,7 @@ class Tokenizer(Protocol):
     fingerprint: str
     vocabulary: int
     kind: str
+    controls: Sequence[str]
 
     def encode(self, text: str) -> Ids:
         """Ids of `text` as ordinary text, shape (n,). Lone surrogates become U+FFFD."""
@@ -71,17 +72,13 @@ class _Base:
         self.fingerprint = fingerprint
         self._config = config
         self._controls: dict[str, int] = {t["content"]: t["id"] for t in config.get("added_tokens", [])}
+        self.controls: Sequence[str] = tuple(self._controls)
         vocabulary = _vocabulary(config)
         self.vocabulary = 1 + max([*vocabulary.values(), *self._controls.values()])
         self._local = threading.Lock()
         self._plain: tokenizers.Tokenizer | None = None
         self._full: tokenizers.Tokenizer | None = None
         self._bytes: list[bytes] | None = None
-
-    @property
-    def controls(self) -> tuple[str, ...]:
-        """The control strings of this tokenizer."""
-        return tuple(self._controls)
 
     def special(self, text: str) -> int | None:
         return self._controls.get(text)

@@ -6,7 +6,6 @@ import hashlib
 import json
 import os
 import threading
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -63,9 +62,7 @@ class Workspace:
         self._pending: set[str] = set()
         self._catalogue = Catalogue(root, tokenizer, store, selection, secrets=secrets)
         around = max(template.open_first(t).size + template.tail(t).size for t in (False, True))
-        self._builder = Builder(
-            self._catalogue, tokenizer, store, budget.snapshot(around), selection.order
-        )
+        self._builder = Builder(self._catalogue, tokenizer, store, budget.snapshot(around), selection.order)
         state = f"{self._catalogue.scope} {template.fingerprint} {asdict(budget)} {selection}"
         self._state = hashlib.sha256(state.encode("utf-8", "surrogateescape")).hexdigest()
         self._journal: Journal
@@ -249,9 +246,7 @@ class Workspace:
         head = self._template.open_first(thinking).size
         places = [(part.path, part.end - part.start) for part in self._journal.snapshot.parts]
         places += [(change.path, change.ids.size) for change in self._journal.overlay.changes]
-        return self._account(
-            ids, prefix.size, overlay_ids.size, tail, spans(places, head), buffers, notes, thinking
-        )
+        return self._account(ids, prefix.size, overlay_ids.size, tail, spans(places, head), buffers, notes, thinking)
 
     def _account(
         self,

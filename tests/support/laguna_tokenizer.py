@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import random
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -40,8 +41,136 @@ TEMPLATE = (
     "{% endfor %}"
     "{% if add_generation_prompt %}<assistant>{% if enable_thinking %}<think>{% else %}</think>{% endif %}{% endif %}"
 )
-_SEEDS = ["the", "return", "self", "import", "from", "def", "class", "function", "const", "let", "var", "public", "static", "void", "string", "number", "None", "True", "False", "for", "while", "if", "else", "elif", "try", "except", "raise", "with", "open", "read", "write", "path", "file", "test", "assert", "equal", "list", "dict", "tuple", "int", "float", "bool", "value", "key", "name", "type", "data", "error", "result", "request", "response", "document", "change", "repository", "token", "prefix", "cache", "ing", "tion", "ment", "able", "er", "est", "ly", "un", "re", "pre", "dis", "con", "com", "pro", "ent", "ance", "ity", "ous", "ive", "al", "ic", "ize", "ter", "der", "par", "str", "int", "get", "set", "add", "new", "old", "pos", "len", "max", "min", "sum", "abs", "line", "text", "code", "byte", "word", "user", "model", "server", "client", "async", "await", "yield", "lambda"]
-_RUNS = ("    ", "        ", "\n\n", "\t\t", "==", "//", "--", "->", "=>", "::", "();", "):", '",', "</", '="', "/>", "...", "((")
+_SEEDS = [
+    "the",
+    "return",
+    "self",
+    "import",
+    "from",
+    "def",
+    "class",
+    "function",
+    "const",
+    "let",
+    "var",
+    "public",
+    "static",
+    "void",
+    "string",
+    "number",
+    "None",
+    "True",
+    "False",
+    "for",
+    "while",
+    "if",
+    "else",
+    "elif",
+    "try",
+    "except",
+    "raise",
+    "with",
+    "open",
+    "read",
+    "write",
+    "path",
+    "file",
+    "test",
+    "assert",
+    "equal",
+    "list",
+    "dict",
+    "tuple",
+    "int",
+    "float",
+    "bool",
+    "value",
+    "key",
+    "name",
+    "type",
+    "data",
+    "error",
+    "result",
+    "request",
+    "response",
+    "document",
+    "change",
+    "repository",
+    "token",
+    "prefix",
+    "cache",
+    "ing",
+    "tion",
+    "ment",
+    "able",
+    "er",
+    "est",
+    "ly",
+    "un",
+    "re",
+    "pre",
+    "dis",
+    "con",
+    "com",
+    "pro",
+    "ent",
+    "ance",
+    "ity",
+    "ous",
+    "ive",
+    "al",
+    "ic",
+    "ize",
+    "ter",
+    "der",
+    "par",
+    "str",
+    "int",
+    "get",
+    "set",
+    "add",
+    "new",
+    "old",
+    "pos",
+    "len",
+    "max",
+    "min",
+    "sum",
+    "abs",
+    "line",
+    "text",
+    "code",
+    "byte",
+    "word",
+    "user",
+    "model",
+    "server",
+    "client",
+    "async",
+    "await",
+    "yield",
+    "lambda",
+]
+_RUNS = (
+    "    ",
+    "        ",
+    "\n\n",
+    "\t\t",
+    "==",
+    "//",
+    "--",
+    "->",
+    "=>",
+    "::",
+    "();",
+    "):",
+    '",',
+    "</",
+    '="',
+    "/>",
+    "...",
+    "((",
+)
 _SCRIPTS = "日本語中文字符的一是在不了有和人这한국어텍스트éèüößñçабвгдежз😋🎉→—’“”"
 
 
@@ -56,35 +185,55 @@ def _alphabet() -> list[str]:
     return out
 
 
+class _Trainer:
+    """Merge rules in order. New ones join neighbours in words that the rules so far have cut, as training does, so
+    that every rule can be reached."""
+
+    def __init__(self, alphabet: list[str]) -> None:
+        self.alphabet = alphabet
+        self.rank: dict[tuple[str, str], int] = {}
+        self.products = set(alphabet)
+
+    def spell(self, text: str) -> list[str]:
+        return [self.alphabet[byte] for byte in text.encode()]
+
+    def add(self, left: str, right: str) -> None:
+        if left + right not in self.products:
+            self.products.add(left + right)
+            self.rank[left, right] = len(self.rank)
+
+    def cut(self, parts: list[str]) -> list[str]:
+        never = len(self.rank)
+        while len(parts) > 1:
+            ranks = [self.rank.get(pair, never) for pair in pairwise(parts)]
+            best = min(ranks)
+            if best == never:
+                break
+            at = ranks.index(best)
+            parts[at : at + 2] = [parts[at] + parts[at + 1]]
+        return parts
+
+    def learn(self, text: str) -> None:
+        parts = self.cut(self.spell(text))
+        while len(parts) > 1:
+            self.add(parts[0], parts[1])
+            parts = self.cut(self.spell(text))
+
+
 def _merges(alphabet: list[str], count: int) -> list[tuple[str, str]]:
-    def spell(text: str) -> list[str]:
-        return [alphabet[byte] for byte in text.encode()]
-
-    known = set(alphabet)
-    merges: list[tuple[str, str]] = []
-
-    def add(left: str, right: str) -> bool:
-        if left + right in known:
-            return False
-        known.add(left + right)
-        merges.append((left, right))
-        return True
-
+    trainer = _Trainer(alphabet)
     for text in [*_SCRIPTS, *_RUNS, *_SEEDS, *(" " + s for s in _SEEDS), *(s.capitalize() for s in _SEEDS)]:
-        parts = spell(text)
-        for end in range(1, len(parts)):
-            add("".join(parts[:end]), parts[end])
+        trainer.learn(text)
     chance = random.Random(20_261_130)
-    letters = [alphabet[b] for b in b"etaoinshrdlucmfwypvbgkjqxzETAOINSHRDLUCMFW_"]
-    pool = [*letters, *("".join(spell(s)) for s in _SEEDS)]
-    blank = alphabet[32]
-    while len(merges) < count:
-        left, right = chance.choice(pool), chance.choice(pool)
-        if chance.random() < 0.2 and not left.startswith(blank):
-            left, right = blank, left
-        if len(left) + len(right) <= 14 and add(left, right):
-            pool.append(left + right)
-    return merges
+    letters = "etaoinshrdlucmfwypvbgkjqxzETAOINSHRDLUCMFW"
+    while len(trainer.rank) < count:
+        stems = chance.choices(_SEEDS, k=3)
+        noise = "".join(chance.choices(letters, k=12))
+        parts = trainer.cut(trainer.spell(" " + noise[:4] + stems[0] + noise[4:8] + stems[1] + noise[8:] + stems[2]))
+        for left, right in zip(parts[::2], parts[1::2], strict=False):
+            if len(left) + len(right) <= 16:
+                trainer.add(left, right)
+    return list(trainer.rank)[:count]
 
 
 def tokenizer_config() -> dict[str, Any]:
@@ -94,7 +243,15 @@ def tokenizer_config() -> dict[str, Any]:
     controls = {i: CONTROLS.get(i, f"〈|RESERVED_{i}|〉") for i in range(_FIRST_BYTE_ID)}
     tokens = [*controls.values(), *alphabet, *(a + b for a, b in merges)]
     added = [
-        {"id": i, "content": text, "single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+        {
+            "id": i,
+            "content": text,
+            "single_word": False,
+            "lstrip": False,
+            "rstrip": False,
+            "normalized": False,
+            "special": True,
+        }
         for i, text in controls.items()
     ]
     return {
