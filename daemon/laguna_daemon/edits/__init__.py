@@ -25,10 +25,11 @@ from laguna_daemon.edits.journal import JournalBroken, JournalBusy, Record
 from laguna_daemon.edits.parser import Parsed, Parser, parse
 from laguna_daemon.edits.patch import to_patch
 from laguna_daemon.edits.plan import Limits, plan
-from laguna_daemon.edits.textedits import FileEdits, Position, TextEdit, text_edits
+from laguna_daemon.edits.textedits import FileEdits, Position, TextEdit, Units, text_edits
 from laguna_daemon.edits.transaction import FilesChanged, Recovered, WriteFailed, apply, recover
 from laguna_daemon.edits.undo import UnknownEdit, as_changes, find, history, undo, undone
 from laguna_daemon.edits.worktree import dirty, object_format
+from laguna_daemon.errors import EditsRefused
 
 __all__ = [
     "INSTRUCTIONS",
@@ -41,6 +42,7 @@ __all__ = [
     "FileChange",
     "FileEdits",
     "FileState",
+    "EditsRefused",
     "FilesChanged",
     "JournalBroken",
     "JournalBusy",
@@ -58,6 +60,7 @@ __all__ = [
     "Replace",
     "SetMode",
     "TextEdit",
+    "Units",
     "UnknownEdit",
     "WriteFailed",
     "apply",

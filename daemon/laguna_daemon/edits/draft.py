@@ -81,14 +81,14 @@ class Draft:
 
     def _apply(self, block: Replace) -> Outcome:
         found = self.searchable.find(block.search)
+        if isinstance(found, Missing) and found.code == "ambiguous":
+            raise Unmatched(found.code, found.places)
         place = None
         if isinstance(found, Found):
-            place = self._position(found.start, found.stop)
-        elif found.code == "ambiguous":
-            raise Unmatched(found.code, found.places)
-        if place is None:
-            if isinstance(found, Found) and (block.search, block.replace) in self._applied:
+            if (block.search, block.replace) in self._applied:
                 return "repeated"
+            place = self._position(found.start, found.stop)
+        if place is None:
             now = Lines(self.lines).find(block.search) if self.lines != self.base else Missing("no match")
             if isinstance(now, Missing):
                 overlap = isinstance(found, Found)

@@ -121,9 +121,9 @@ class Parser:
         opening = _OPEN.match(line)
         if opening and opening[3] not in _CONFLICT:
             return self._opening(opening)
-        if stray := _STRAY.match(line):
+        if _STRAY.match(line):
             message = f"'{line.strip()}' closes a block that was never opened (no <<<<<<< line above it)."
-            return [Problem("stray marker", message, self._line, stray[1])]
+            return [Problem("stray marker", message, self._line)]
         if foreign := _FOREIGN.match(line):
             message = f"'*** {foreign[1]}' is no known form of edit. Use SEARCH/REPLACE blocks or a unified diff."
             return [Problem("unsupported", message, self._line)]

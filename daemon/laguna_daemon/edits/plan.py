@@ -12,7 +12,7 @@ from laguna_daemon.edits.changes import ChangeSet, FileState, Refusal, Refusals,
 from laguna_daemon.edits.draft import Unmatched
 from laguna_daemon.edits.files import NotText, TextFile, sha256
 from laguna_daemon.edits.refusals import Refused
-from laguna_daemon.edits.safety import PathChecker, PathRefused, fold, normalise
+from laguna_daemon.edits.safety import PathChecker, PathRefused, fold, normalise, printable
 from laguna_daemon.edits.tree import Tree
 from laguna_daemon.edits.working import Working, assemble
 
@@ -79,7 +79,7 @@ class _Planner:
             except Refused as error:
                 refused.append(error.refusal)
             except PathRefused as error:
-                refused.append(Refusal(error.code, block.path, error.what, error.advice, block=block))
+                refused.append(Refusal(error.code, printable(block.path), error.what, error.advice, block=block))
         changes = ChangeSet(self._root, ())
         if not refused:
             changes, refused = self._assemble(allow_ignored)
