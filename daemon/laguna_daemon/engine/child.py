@@ -69,12 +69,17 @@ class Child:
         with contextlib.suppress(OSError):
             stdin.write(b"stop %.2f\n" % max(0.0, within - _GUARD_GRACE))
             await stdin.drain()
-        try:
-            await asyncio.wait_for(self.ended.wait(), within)
-        except TimeoutError:
+        if not await self.wait(within):
             with contextlib.suppress(ProcessLookupError):
                 self._process.kill()
             await self.ended.wait()
+
+    async def wait(self, seconds: float) -> bool:
+        """Wait for its end, but no longer than ``seconds``; whether it has ended."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self.ended.wait()
+        return self.ended.is_set()
 
     async def _read(self, on_line: Callable[[str], None]) -> None:
         """Follow the guard's reports to their end, which is the guard's end."""

@@ -6,7 +6,6 @@ Between the daemon and the engine stands a guard process (``guard.py``), so that
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import fcntl
 import os
 import time
@@ -77,6 +76,7 @@ class EngineHost:
         self._child: Child | None = None
         self._client: EngineClient | None = None
         self._lock: int | None = None
+        self._stopping = False
         self._tail: deque[str] = deque(maxlen=_TAIL)
         self._failures: deque[float] = deque()
 
@@ -101,14 +101,15 @@ class EngineHost:
         if self._task is not None and not self._task.done():
             return
         self._take_lock()
+        self._stopping = False
         self._failures.clear()
         self._set(phase="starting", detail="starting", error=None, advice=None)
         self._task = asyncio.create_task(self._supervise(), name="engine host")
 
     async def stop(self, timeout: float = 8.0) -> None:  # noqa: ASYNC109 - the whole of it takes that long
         """End the engine: SIGTERM, then SIGKILL of all its processes, within ``timeout`` seconds."""
-        if self._state.phase != "failed":
-            self._set(phase="stopping", detail="")
+        self._stopping = True
+        self._set(phase="stopping", detail="")
         child = self._child
         if child is not None:
             await child.stop(timeout)
@@ -143,6 +144,8 @@ class EngineHost:
                 return
             while True:
                 why = await self._one_life()
+                if self._stopping:
+                    return
                 if self._gives_up(why):
                     self._set(phase="failed", detail="", error=why.what, advice=why.advice, pid=None)
                     return
@@ -192,8 +195,7 @@ class EngineHost:
                     return None
                 if time.monotonic() >= deadline:
                     return _never_healthy(self.launch.start_timeout, self._state.detail)
-                with contextlib.suppress(TimeoutError):
-                    await asyncio.wait_for(child.ended.wait(), _POLL)
+                await child.wait(_POLL)
             return diagnose(self._tail, child.code)
         finally:
             if self._client is not client:
@@ -213,9 +215,7 @@ class EngineHost:
         assert self._client is not None
         born = time.monotonic()
         while not child.ended.is_set():
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(child.ended.wait(), self._check_every)
-            if child.ended.is_set():
+            if await child.wait(self._check_every):
                 break
             try:
                 why = watch.look(await self._client.metrics(), time.monotonic())
