@@ -1,8 +1,8 @@
 """Characters that make up most of what is written in a language: the evidence for an encoding.
 
-The most frequent few hundred characters of Chinese, Japanese and Korean cover more than half of running text, but only a
-twentieth of what a wrong decoding gives. The lists are the common knowledge of such frequency tables, with the words of
-source comments added.
+The most frequent few hundred characters of Chinese, Japanese and Korean cover more than half of running text, but
+only a twentieth of what a wrong decoding gives. The lists are the common knowledge of such frequency
+tables, with the words of source comments added.
 """
 
 from __future__ import annotations
@@ -48,17 +48,16 @@ EAST_ASIAN = (
 """Codec, and its language's common characters."""
 
 _RUSSIAN = "абвгдежзийклмнопрстуфхцчшщъыьэюяё"
-_UKRAINIAN = "абвгґдеєжзиіїйклмнопрстуфхцчшщьюя"
+_SLAVIC = _RUSSIAN + "ґєіїў"
 _GREEK = "αβγδεζηθικλμνξοπρσςτυφχψωάέήίόύώϊϋΐΰ"
 CYRILLIC_AND_GREEK = (
-    ("cp1251", frozenset(_RUSSIAN), frozenset("оеаинтсрвл")),
+    ("cp1251", frozenset(_SLAVIC), frozenset("оеаиінтсрвл")),
     ("koi8_r", frozenset(_RUSSIAN), frozenset("оеаинтсрвл")),
     ("cp866", frozenset(_RUSSIAN), frozenset("оеаинтсрвл")),
-    ("cp1251", frozenset(_UKRAINIAN), frozenset("оаниітврес")),
-    ("koi8_u", frozenset(_UKRAINIAN), frozenset("оаниітврес")),
+    ("koi8_u", frozenset(_SLAVIC), frozenset("оеаиінтсрвл")),
     ("cp1253", frozenset(_GREEK), frozenset("αοιετσνηυρ")),
 )
-"""Codec, the whole small alphabet of its language, and its ten most frequent letters."""
+"""Codec, the whole small alphabet of its language, and its most frequent letters."""
 
 WESTERN = (
     "àâæçéèêëîïôœùûüÿ",
@@ -69,6 +68,7 @@ WESTERN = (
     "åäöé",
     "æøåé",
     "áðéíóúýþæö",
+    "äõöüšž",
 )
 CENTRAL = (
     "ąćęłńóśźż",

@@ -150,7 +150,7 @@ def _alphabetic(raw: bytes) -> set[str]:
     """Codecs that give words wholly of a small alphabet, shaped as words are, with its frequent letters frequent."""
     readings = _alphabetic_readings(raw).values()
     most = max((share for _, share in readings), default=0.0)
-    return {name for name, share in readings if share > 0.75 * most} if most > 0.4 else set()
+    return {name for name, share in readings if share > 0.6 * most} if most > 0.35 else set()
 
 
 def _alphabetic_readings(raw: bytes) -> dict[str, tuple[str, float]]:
@@ -164,7 +164,8 @@ def _alphabetic_readings(raw: bytes) -> dict[str, tuple[str, float]]:
         rest = set(_beyond_ascii(text)) - set("".join(words)) - SYMBOLS - {"№"}
         if words and not rest and all(_is_word(word, alphabet) for word in words):
             sure = [word for word in words if name != "cp1253" or word.isupper() or _ACCENTS.intersection(word)]
-            hits = sum(char in frequent for word in sure for char in word)
+            # KOI8 and Windows-1251 swap capitals and small letters, so capitals are half the evidence.
+            hits = sum((char in frequent) + (char.lower() in frequent) for word in sure for char in word) / 2
             readings[text] = (name, hits / sum(map(len, words)) if hits >= 4 else 0.0)
     return readings
 
