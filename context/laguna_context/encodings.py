@@ -166,7 +166,7 @@ def _alphabetic_readings(raw: bytes) -> dict[str, tuple[str, float]]:
             sure = [word for word in words if name != "cp1253" or word.isupper() or _ACCENTS.intersection(word)]
             # KOI8 and Windows-1251 swap capitals and small letters, so capitals are half the evidence.
             hits = sum((char in frequent) + (char.lower() in frequent) for word in sure for char in word) / 2
-            readings[text] = (name, hits / sum(map(len, words)) if hits >= 4 else 0.0)
+            readings[text] = (name, hits / max(10, sum(map(len, words))))
     return readings
 
 
