@@ -31,7 +31,20 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def laguna_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model folder of Laguna's shape: tokenizer and template, no weights."""
-    return write_model(tmp_path_factory.mktemp("model"))
+    folder = write_model(tmp_path_factory.mktemp("model"))
+    config = {
+        "architectures": ["LagunaForCausalLM"],
+        "max_position_embeddings": 262_144,
+        "vocab_size": 100_352,
+        "eos_token_id": [2, 24],
+        "num_hidden_layers": 12,
+        "num_key_value_heads": 8,
+        "num_attention_heads": 48,
+        "hidden_size": 3072,
+        "head_dim": 128,
+    }
+    (folder / "config.json").write_text(json.dumps(config))
+    return folder
 
 
 @pytest.fixture

@@ -26,7 +26,7 @@ from laguna_daemon.schemas import (
     UsageEvent,
 )
 from laguna_daemon.service import buffers as buffer_texts
-from laguna_daemon.service import roots
+from laguna_daemon.service import references, roots
 from laguna_daemon.service.conversations import Talk
 from laguna_daemon.service.materials import Materials
 from laguna_daemon.service.prefill import prefill
@@ -66,6 +66,7 @@ async def ask(service: Service, request: AskRequest, emit: Emitter[Event]) -> No
     else:
         talk = service.conversations.open(request.conversation, opened.root)
         prompt = await _prompt(service, request, opened, talk, emit)
+    expected = min(service.hosting.resident.common(prompt.ids), prompt.prefix_tokens)
     if talk is None:
         await _generate(service, request, materials, prompt, answer, emit)
     else:
@@ -74,10 +75,14 @@ async def ask(service: Service, request: AskRequest, emit: Emitter[Event]) -> No
             await _generate(service, request, materials, prompt, answer, emit)
         finally:
             talk.busy = False
-            talk.ids.answered(prompt, answer.ids)
+            talk.ids.answered(prompt, answer.ids, materials.template.end_ids)
             service.conversations.keep(talk)
     if opened is not None:
-        answer.usage.broke_at = opened.workspace.where_broke(answer.usage.cached_tokens, prompt)
+        opened.last = prompt
+        if answer.usage.cached_tokens < expected:
+            answer.usage.broke_at = opened.workspace.where_broke(
+                answer.usage.cached_tokens, prompt, block=materials.launch.profile.block_size
+            )
     emit(UsageEvent(usage=answer.usage, conversation=talk.id if talk else None, text="".join(answer.text)))
 
 
@@ -109,15 +114,14 @@ async def _prepare(service: Service, request: AskRequest, emit: Emitter[Event]) 
 
 async def _prompt(service: Service, request: AskRequest, opened: OpenRoot, talk: Talk, emit: Emitter[Event]) -> Prompt:
     await opened.settle()
-    held = service.buffers.under(opened.root)
+    held = buffer_texts.texts(service.buffers.under(opened.root))
     try:
+        extras = await asyncio.to_thread(references.resolve, opened.root, request.references, held, opened.selection)
         prompt = await asyncio.to_thread(
             opened.workspace.prompt,
             request.question,
-            buffers=buffer_texts.texts(held),
-            references=[
-                (reference.path, reference.first_line, reference.last_line) for reference in request.references
-            ],
+            buffers=held,
+            extras=extras,
             conversation=talk.ids,
             thinking=service.thinking(request),
         )

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from laguna_context.prompt import Budget, Prompt, PromptTooLarge, plain_prompt
+import numpy as np
+
+from laguna_context.prompt import Budget, Prompt, PromptTooLarge
 from laguna_context.template import ChatTemplate, load_template
 from laguna_context.tokens import Tokenizer, load_tokenizer
 from laguna_daemon.engine.launch import Launch
@@ -28,10 +30,25 @@ class Materials:
 
     def plain_prompt(self, text: str, *, thinking: bool = False) -> Prompt:
         """A prompt without any repository; raises OverBudget if it leaves no room for an answer."""
-        try:
-            return plain_prompt(text, self.tokenizer, self.template, self.budget, thinking=thinking)
-        except PromptTooLarge as error:
-            raise OverBudget(error.what, error.advice) from error
+        head, tail = self.template.open_first(thinking), self.template.tail(thinking)
+        task = self.tokenizer.encode(f"<task>\n{text}\n")
+        ids = np.concatenate([head, task, tail])
+        if len(ids) > self.budget.prompt:
+            error = PromptTooLarge(len(ids), self.budget.prompt, "question")
+            raise OverBudget(error.what, error.advice)
+        return Prompt(
+            ids=ids,
+            prefix_tokens=len(head),
+            overlay_tokens=0,
+            task_tokens=len(ids) - len(head),
+            snapshot="",
+            overlay_seq=0,
+            identity=self.template.fingerprint,
+            buffers_used=(),
+            notes=(),
+            documents=(),
+            thinking=thinking,
+        )
 
     def splitter(self, *, thinking: bool) -> ReasoningSplitter:
         """Tells reasoning from answer; a model without such tokens never reasons."""

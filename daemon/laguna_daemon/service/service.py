@@ -8,6 +8,7 @@ import time
 from collections import Counter
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -79,7 +80,7 @@ class Service:
         await opened.settle()
         if request.why is not None:
             why = await asyncio.to_thread(opened.workspace.why, request.why)
-            return why.as_dict()
+            return {**asdict(why), "text": str(why)}
         manifest = await asyncio.to_thread(opened.workspace.manifest)
         return {**manifest.as_dict(), "notices": list(opened.notices)}
 

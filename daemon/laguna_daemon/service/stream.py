@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from typing import Generic, TypeVar
 
 from laguna_daemon.schemas import Event
 
 T = TypeVar("T")
+_log = logging.getLogger(__name__)
+_ending: set[asyncio.Task[None]] = set()  # the event loop itself holds tasks only weakly
 
 
 class Emitter(Generic[T]):
@@ -50,5 +53,14 @@ async def stream(work: Callable[[Emitter[Event]], Awaitable[None]]) -> AsyncGene
     finally:
         if not task.done():
             task.cancel()
-            with contextlib.suppress(asyncio.CancelledError, Exception):
-                await task
+            _ending.add(task)
+            task.add_done_callback(_end)
+            # A server cancels again and again while it closes a stream. Awaiting the task itself would pass each of
+            # these on to it, and so break off the very closing of its connection that aborts the generation.
+            await asyncio.wait({task})
+
+
+def _end(task: asyncio.Task[None]) -> None:
+    _ending.discard(task)
+    if not task.cancelled() and task.exception() is not None:
+        _log.info("a cancelled answer ended with %r", task.exception())

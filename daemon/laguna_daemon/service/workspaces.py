@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from laguna_context.errors import ContextError
 from laguna_context.listing import Selection
+from laguna_context.prompt import Prompt
 from laguna_context.watching import watch
 from laguna_context.workspace import Workspace
 from laguna_daemon.config import Settings
@@ -35,7 +36,9 @@ class OpenRoot:
 
     root: Path
     workspace: Workspace
+    selection: Selection
     notices: tuple[str, ...]
+    last: Prompt | None = None
     used: float = field(default_factory=time.monotonic)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
     following: asyncio.Task[None] | None = None
@@ -113,15 +116,15 @@ class Workspaces:
             )
 
         workspace = await self._in_pool(read)
-        opened = OpenRoot(root, workspace, notices)
-        opened.following = asyncio.create_task(self._follow(opened, selection))
+        opened = OpenRoot(root, workspace, selection, notices)
+        opened.following = asyncio.create_task(self._follow(opened))
         self._on_change()
         return opened
 
-    async def _follow(self, opened: OpenRoot, selection: Selection) -> None:
+    async def _follow(self, opened: OpenRoot) -> None:
         try:
             # The first item is a rescan: what changed between reading and watching is found by it.
-            async for changes in watch(opened.root, selection=selection, stop=opened.stop):
+            async for changes in watch(opened.root, selection=opened.selection, stop=opened.stop):
                 paths = None if changes.rescan else changes.paths
                 await self._in_pool(lambda: opened.workspace.changed(paths))  # noqa: B023
         except Exception as error:
@@ -146,18 +149,19 @@ class Workspaces:
             opened.stop.set()
             if opened.following is not None:
                 await opened.following
+            await self._in_pool(opened.workspace.close)
 
     def _status(self, root: Path, task: asyncio.Task[OpenRoot]) -> WorkspaceStatus:
         if not task.done() or task.cancelled() or task.exception() is not None:
             return WorkspaceStatus(root=str(root), state="reading")
         opened = task.result()
-        totals = opened.workspace.totals()
+        last = opened.last
         return WorkspaceStatus(
             root=str(root),
-            state="open" if opened.failure is None else opened.failure,
-            snapshot=totals.snapshot,
-            files=totals.files,
-            snapshot_tokens=totals.snapshot_tokens,
-            overlay_tokens=totals.overlay_tokens,
-            overlay_seq=totals.overlay_seq,
+            state=opened.failure or "open",
+            snapshot=last.snapshot if last else "",
+            files=len(last.documents) if last else 0,
+            snapshot_tokens=last.prefix_tokens if last else 0,
+            overlay_tokens=last.overlay_tokens if last else 0,
+            overlay_seq=last.overlay_seq if last else 0,
         )
