@@ -35,6 +35,8 @@ _REPORT_LIMIT = 600  # characters; a report must fit PIPE_BUF (4096 bytes) to be
 _LOG_LIMIT = 10 * 1024 * 1024
 _LOGS_KEPT = 3
 _TICK = 0.2
+_YOUNG = 120.0  # seconds in which an engine starts its processes; after that looking for new ones can wait
+_SELDOM = 2.0
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
@@ -200,6 +202,7 @@ class Guard:
         )
 
     def _watch(self, selector: selectors.BaseSelector) -> None:
+        born = time.monotonic()
         next_look = 0.0
         while self._child.poll() is None:
             for key, _ in selector.select(_TICK):
@@ -212,7 +215,7 @@ class Guard:
                 self._kill()
             if now >= next_look:
                 self._note(descendants(os.getpid()))
-                next_look = now + 1.0
+                next_look = now + (_TICK if now - born < _YOUNG else _SELDOM)
             self._reap()
 
     def _read_lease(self, fd: int) -> bool:
