@@ -25,6 +25,7 @@ from laguna_daemon.edits.journal import JournalBroken, JournalBusy, Record
 from laguna_daemon.edits.parser import Parsed, Parser, parse
 from laguna_daemon.edits.patch import to_patch
 from laguna_daemon.edits.plan import Limits, plan
+from laguna_daemon.edits.safety import PathRefused
 from laguna_daemon.edits.textedits import FileEdits, Position, TextEdit, Units, text_edits
 from laguna_daemon.edits.transaction import FilesChanged, Recovered, WriteFailed, apply, recover
 from laguna_daemon.edits.undo import UnknownEdit, as_changes, find, history, undo, undone
@@ -48,6 +49,7 @@ __all__ = [
     "JournalBusy",
     "Limits",
     "Parsed",
+    "PathRefused",
     "Parser",
     "Position",
     "Problem",

@@ -79,10 +79,12 @@ class Tree:
             os.mkdir(name, dir_fd=folder)
 
     def remove_folder(self, path: str) -> bool:
-        """Remove a folder if it is empty; whether it was."""
+        """Remove a folder if it is empty; whether it is gone now."""
         try:
             with self.parent(path) as (folder, name):
                 os.rmdir(name, dir_fd=folder)
+        except FileNotFoundError:
+            return True
         except OSError:
             return False
         return True
