@@ -42,28 +42,33 @@ SHAPES = {
 _GROUPS = {f"k{number}": kind for number, kind in enumerate(SHAPES)}
 _SHAPE = re.compile("|".join(f"(?P<{group}>{SHAPES[kind]})" for group, kind in _GROUPS.items()))
 
-# The pieces are bounded: a text of one line, however long, is scanned in linear time.
+# All pieces are bounded, so that a text of one line, however long, is scanned in linear time. Names, and what may
+# stand between a name and its value, are matched in small letters; the value itself in the text.
 _NAMED = re.compile(
-    r"""(?P<name>(?:[\w-]{0,40}[_-])?
-        (?P<word>passw(?:or)?d|passphrase|pwd|secret|token|credentials?|
-           (?:api|access|auth|private|secret|account|encryption|signing|master)[_-]?key|apikey|
-           [a-z]{0,20}(?:Secret|Password|Token|ApiKey|AccessKey|PrivateKey))
-        (?:[_-]?(?:key|token|base|id|value|prod|dev|live|test)){0,2})
-        ["'\]]{0,2}\s{0,8}(?::=|=>|[:=])\s{0,8}
-        (?:(?P<quote>["'`])(?P<quoted>[^\s"'`]{8,400})(?P=quote)|(?P<bare>[^\s"'`,;(){}<>\[\]]{8,400})(?=[\s,;)}<\]]|$))
+    rb"""(?P<word>passw(?:or)?d|passphrase|pwd|secret|token|credentials?|
+           (?:api|access|auth|private|account|encryption|signing|master)[_-]?key)
+        (?:[_-]?(?:key|token|base|id|value|prod|dev|live|test)){0,2}
+        ["'\]]{0,2}\s{0,8}(?::=|=>|[:=])\s{0,8}(?=[^\s=])
     """,
-    re.VERBOSE | re.IGNORECASE | re.MULTILINE,
+    re.VERBOSE,
 )
-_AUTHORISATION = re.compile(
-    r"(?i)\bauthorization[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?:bearer|basic|token)\s{1,4}(?P<v>[\w.~+/=-]{16,400})"
+_VALUE = re.compile(
+    r"""(?P<quote>["'`])(?P<quoted>[^\s"'`]{8,400})(?P=quote)
+        |(?P<bare>[^\s"'`,;(){}<>\[\]]{8,400})(?=[\s,;)}<\]]|$)
+    """,
+    re.VERBOSE | re.MULTILINE,
 )
+_AUTHORISATION = re.compile(rb"authorization[\"']?\s{0,4}[:=]\s{0,4}[\"']?(?:bearer|basic|token)\s{1,4}")
+_CREDENTIALS = re.compile(r"[\w.~+/=-]{16,400}", re.ASCII)
 _ADDRESS = re.compile(r"://[^\s/:@\"'`<>{}$%]{0,100}:(?P<v>[^\s/@\"'`<>{}$%]{3,200})@(?=[\w\[.-])")
 _ARMOUR = re.compile(
     r"""-----BEGIN[ ](?:[A-Z0-9]{1,12}[ ]){0,3}PRIVATE[ ]KEY(?:[ ]BLOCK)?-----
         (?:[\s"'+,>|]|\\[nr]|(?:Proc-Type|DEK-Info|Version|Comment|Hash):[^\n\\]{0,100}){0,40}
         [A-Za-z0-9+/=]{40,}
         (?:(?:[\s"'+,>|-]|\\[nr]){1,40}[A-Za-z0-9+/=]{1,}){0,2000}?
-        (?:(?:[\s"'+,>|]|\\[nr]){0,40}-----END[ ][A-Z0-9 ]{0,40}-----|(?=(?:[\s"'+,>|-]|\\[nr]){1,40}[^A-Za-z0-9+/=\s"'+,>|\\-])|\Z)
+        (?:(?:[\s"'+,>|]|\\[nr]){0,40}-----END[ ][A-Z0-9 ]{0,40}-----
+           |(?=(?:[\s"'+,>|-]|\\[nr]){1,40}[^A-Za-z0-9+/=\s"'+,>|\\-])
+           |\Z)
     """,
     re.VERBOSE,
 )
@@ -95,19 +100,24 @@ def shaped(text: str, start: int, end: int) -> Iterator[Span]:
         yield Span(found.start(), found.end(), _GROUPS[found.lastgroup or ""])
 
 
-def named(text: str, start: int, end: int, path: str) -> Iterator[Span]:
-    """Values given to something that is called a secret."""
-    for found in _NAMED.finditer(text, start, end):
-        group = "quoted" if found["quoted"] is not None else "bare"
-        value = found[group]
-        if group == "bare" and not _CONFIGURATION.search(path):
+def named(text: str, small: bytes, start: int, end: int, path: str) -> Iterator[Span]:
+    """Values given to something that is called a secret. `small` is the text, a byte a character, in small letters."""
+    for name in _NAMED.finditer(small, start, end):
+        found = _VALUE.match(text, name.end())
+        if found is None or not is_secret(found["quoted"] or found["bare"]):
             continue
-        if is_secret(value):
-            kind = "password" if "pass" in found["word"].lower() or "pwd" in found["word"].lower() else "secret"
-            yield Span(*found.span(group), kind)
-    for found in _AUTHORISATION.finditer(text, start, end):
-        if not _PLACEHOLDER.search(found["v"]):
-            yield Span(*found.span("v"), "authorization")
+        if found["quoted"] is not None:
+            yield Span(*found.span("quoted"), _kind(name["word"]))
+        elif _CONFIGURATION.search(path):
+            yield Span(*found.span("bare"), _kind(name["word"]))
+    for name in _AUTHORISATION.finditer(small, start, end):
+        credentials = _CREDENTIALS.match(text, name.end())
+        if credentials is not None and not _PLACEHOLDER.search(credentials.group()):
+            yield Span(*credentials.span(), "authorization")
+
+
+def _kind(word: bytes) -> str:
+    return "password" if word.startswith((b"pass", b"pwd")) else "secret"
 
 
 def armoured(text: str) -> Iterator[Span]:

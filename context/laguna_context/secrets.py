@@ -86,11 +86,14 @@ def _found(text: str, path: str) -> Iterator[Span]:
         yield from armoured(text)
     if "://" in text and "@" in text:
         yield from in_addresses(text)
-    runs, words = _candidates(text)
+    # One byte a character, so that places in the bytes are places in the text.
+    raw = text.encode("latin-1", "replace")
+    small = raw.lower()
+    runs, words = _candidates(text, raw, small)
     for start, end in _windows(text, runs, _BEFORE_SHAPE, _AFTER_SHAPE):
         yield from shaped(text, start, end)
     for start, end in _windows(text, words, _AROUND, _AROUND):
-        yield from named(text, start, end, path)
+        yield from named(text, small, start, end, path)
 
 
 def _apart(spans: Iterator[Span]) -> list[Span]:
@@ -102,14 +105,12 @@ def _apart(spans: Iterator[Span]) -> list[Span]:
     return kept
 
 
-def _candidates(text: str) -> tuple[list[Place], list[Place]]:
+def _candidates(text: str, raw: bytes, small: bytes) -> tuple[list[Place], list[Place]]:
     """Where a token's shape, and where a named value, is worth a scan."""
-    # One byte a character, so that places in the bytes are places in the text.
-    raw = text.encode("latin-1", "replace")
     runs = _long_runs(raw)
-    words = list(_words(raw.lower()))
+    words = list(_words(small))
     for start, end in runs:
-        before = raw[max(0, start - _NAME) : start].lower()
+        before = small[max(0, start - _NAME) : start]
         if any(word in before for word in _NEAR):
             words.append((start, end))
     runs += _prefixes(text)
