@@ -31,6 +31,7 @@ logging.getLogger("pygls").setLevel(logging.WARNING)
 
 MESSAGES_PER_TURN = 64
 UNREAD_BYTES = 64 * 1024 * 1024
+CLOSING_SECONDS = 5.0
 
 MessageId = int | str
 Handler = Callable[[Any], Any]
@@ -52,7 +53,7 @@ class _Protocol(LanguageServerProtocol):
     def __init__(self, server: LanguageServer, converter: Any) -> None:
         super().__init__(server, converter)
         self.models: dict[str, type[BaseModel]] = {}
-        self.commands: list[str] = []
+        self.notifications = {types.EXIT, types.CANCEL_REQUEST}  # what is served, but never as a request
         self.initialized = False
         self.exited = False
         self.calls: dict[MessageId, asyncio.Future[Any]] = {}
@@ -72,8 +73,9 @@ class _Protocol(LanguageServerProtocol):
     def _exit(self, params: Any) -> None:
         self.exited = True
 
-    def handles(self, method: str) -> bool:
-        return method in self.fm.features or method in self.fm.builtin_features
+    def _answers(self, method: str) -> bool:
+        known = method in self.fm.features or method in self.fm.builtin_features
+        return known and method not in self.notifications
 
     def receive(self, body: bytes) -> None:
         """Handle one message; every request among them gets exactly one answer."""
@@ -113,12 +115,12 @@ class _Protocol(LanguageServerProtocol):
                 raise ResponseError(Code.INVALID_REQUEST, "The server is initialized already.")
         elif not self.initialized:
             raise ResponseError(Code.NOT_INITIALIZED, "The server is not initialized yet.")
-        if not self.handles(method):
+        if not self._answers(method):
             raise ResponseError(Code.METHOD_NOT_FOUND, f"There is no method {method}.")
 
     def _take_notification(self, method: str, raw: Any) -> None:
         ready = self.initialized and not self._shutdown
-        if method != types.EXIT and not (ready and (self.handles(method) or method == types.CANCEL_REQUEST)):
+        if method not in self.notifications or not (ready or method == types.EXIT):
             _log.debug("notification %s ignored", method)
             return
         try:
@@ -154,7 +156,8 @@ class _Protocol(LanguageServerProtocol):
     # Parts of pygls that log bodies, put tracebacks on the wire or count on a writer of its own
 
     def _handle_cancel_notification(self, msg_id: MessageId) -> None:
-        future = self._request_futures.pop(msg_id, None)
+        # lsprotocol lets anything pass as an id.
+        future = self._request_futures.pop(msg_id, None) if isinstance(msg_id, int | str) else None
         if future is not None:
             future.cancel()
 
@@ -212,7 +215,9 @@ class Peer:
         self._protocol.send = self._send
         self._ids = itertools.count(1)
 
-    def on(self, method: str, handler: Handler, model: type[BaseModel] | None = None, options: Any = None) -> None:
+    def on_request(
+        self, method: str, handler: Handler, model: type[BaseModel] | None = None, options: Any = None
+    ) -> None:
         """Serve `method` with a plain function (runs before the next message) or a coroutine function.
 
         Params come as `model`, or as lsprotocol's type of a standard method.
@@ -231,6 +236,11 @@ class Peer:
                 return handler(params)
 
             self._protocol.fm.feature(method, options)(serve)
+
+    def on_notification(self, method: str, handler: Handler, model: type[BaseModel] | None = None) -> None:
+        """Take notifications of `method`; see on_request."""
+        self._protocol.notifications.add(method)
+        self.on_request(method, handler, model)
 
     def on_initialize(
         self,
@@ -282,7 +292,8 @@ class Peer:
         waiting: list[asyncio.Future[Any]] = [*running, *self._protocol.calls.values()]
         for future in waiting:
             future.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        if running and (await asyncio.wait(running, timeout=CLOSING_SECONDS))[1]:
+            _log.warning("a request of a lost client did not end within %.0f s", CLOSING_SECONDS)
         self._writer.close()
         with contextlib.suppress(OSError, asyncio.TimeoutError):
             await asyncio.wait_for(self._writer.wait_closed(), 1.0)

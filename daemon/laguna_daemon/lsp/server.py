@@ -1,7 +1,6 @@
 """One client's session: life cycle, capabilities, and which handler serves which method."""
 
 import asyncio
-import contextlib
 import logging
 import uuid
 from pathlib import Path
@@ -59,30 +58,29 @@ class Session:
             self._service.buffers.drop(self.id)
             if self._watching is not None:
                 self._watching.cancel()
-                with contextlib.suppress(asyncio.CancelledError, Exception):
-                    await self._watching
             await self._peer.aclose()
 
     def _register(self) -> None:
-        on = self._peer.on
         self._peer.on_initialize(self._initialize, commands=[ACCEPTED])
-        on(types.INITIALIZED, self._initialized)
-        on(types.SET_TRACE, lambda params: None)
-        on(types.TEXT_DOCUMENT_DID_OPEN, self._sync.did_open)
-        on(types.TEXT_DOCUMENT_DID_CHANGE, self._did_change)
-        on(types.TEXT_DOCUMENT_DID_CLOSE, self._did_close)
-        on(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, self._folders_changed)
-        on(types.WINDOW_WORK_DONE_PROGRESS_CANCEL, self._chat.progress_cancelled)
-        on(types.WORKSPACE_EXECUTE_COMMAND, self._execute)
+        tell = self._peer.on_notification
+        tell(types.INITIALIZED, self._initialized)
+        tell(types.SET_TRACE, lambda params: None)
+        tell(types.TEXT_DOCUMENT_DID_OPEN, self._sync.did_open)
+        tell(types.TEXT_DOCUMENT_DID_CHANGE, self._did_change)
+        tell(types.TEXT_DOCUMENT_DID_CLOSE, self._did_close)
+        tell(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, self._folders_changed)
+        tell(types.WINDOW_WORK_DONE_PROGRESS_CANCEL, self._chat.progress_cancelled)
+        tell("laguna/didShowCompletion", self.completion.shown, CompletionEvent)
+        tell("laguna/didAcceptCompletion", self.completion.accepted, CompletionEvent)
+        tell("laguna/didPartiallyAcceptCompletion", self.completion.partially_accepted, CompletionEvent)
+        ask = self._peer.on_request
         # Without options pygls does not advertise it.
         inline = types.InlineCompletionOptions()
-        on(types.TEXT_DOCUMENT_INLINE_COMPLETION, self.completion.inline, options=inline)
-        on(types.TEXT_DOCUMENT_COMPLETION, self.completion.listed, options=types.CompletionOptions())
-        on("laguna/chat", self._chat.chat, ChatParams)
-        on("laguna/status", self._status.status, StatusParams)
-        on("laguna/didShowCompletion", self.completion.shown, CompletionEvent)
-        on("laguna/didAcceptCompletion", self.completion.accepted, CompletionEvent)
-        on("laguna/didPartiallyAcceptCompletion", self.completion.partially_accepted, CompletionEvent)
+        ask(types.TEXT_DOCUMENT_INLINE_COMPLETION, self.completion.inline, options=inline)
+        ask(types.TEXT_DOCUMENT_COMPLETION, self.completion.listed, options=types.CompletionOptions())
+        ask(types.WORKSPACE_EXECUTE_COMMAND, self._execute)
+        ask("laguna/chat", self._chat.chat, ChatParams)
+        ask("laguna/status", self._status.status, StatusParams)
 
     def _initialize(self, params: types.InitializeParams, capabilities: types.ServerCapabilities) -> None:
         if params.client_info is not None:
@@ -104,6 +102,7 @@ class Session:
     def _initialized(self, params: types.InitializedParams) -> None:
         if self._watching is None:
             self._watching = asyncio.create_task(self._status.watch())
+            self._watching.add_done_callback(_log_failure)
 
     def _did_change(self, params: types.DidChangeTextDocumentParams) -> None:
         if self._sync.did_change(params) is not None:
@@ -139,3 +138,8 @@ def _folders(params: types.InitializeParams) -> list[Path]:
     if not paths and not uris and params.root_path:
         paths = [Path(params.root_path)]
     return [path for path in paths if path.is_absolute()]
+
+
+def _log_failure(task: asyncio.Task[None]) -> None:
+    if not task.cancelled() and (error := task.exception()) is not None:
+        _log.error("an editor is no longer told of the status", exc_info=error)
