@@ -91,6 +91,11 @@ class Watcher:
         """The folders being watched, relative; "" is the root."""
         return frozenset(self._folders)
 
+    @property
+    def known(self) -> frozenset[str]:
+        """The paths listed last."""
+        return frozenset(self._known)
+
     def start(self) -> None:
         """List the root and begin to watch."""
         self._settle(deep=True)

@@ -225,8 +225,8 @@ def test_whole_files_that_stay_out(path: str, reason: str) -> None:
     "path",
     [
         ".env.example", ".env.sample", "prod.env.template", "src/env.py", "environment.yml", "id_rsa.pub",
-        ".ssh/config", ".ssh/known_hosts", "keys.py", "monkey", "docs/credentials.md", "config.json", "kube/config", "src/keyring.go",
-        "package.json", "passwords.py", "a.keymap",
+        ".ssh/config", ".ssh/known_hosts", "keys.py", "monkey", "docs/credentials.md", "config.json", "kube/config",
+        "src/keyring.go", "package.json", "passwords.py", "a.keymap",
     ],
 )  # fmt: skip
 def test_ordinary_files_are_not_forbidden(path: str) -> None:
