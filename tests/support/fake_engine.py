@@ -80,12 +80,13 @@ class Engine:
         highest = max(ids)
         if highest >= core.model.vocabulary:
             raise Refused(f"Token id {highest} is out of vocabulary")
-        wanted = 16 if body.get("max_tokens") is None else body["max_tokens"]
+        asked = 16 if body.get("max_tokens") is None else body["max_tokens"]
+        self._check_length(len(ids), asked)
+        wanted = min(asked, core.options.context - len(ids))
         if wanted < 1:
-            raise Refused(f"max_tokens must be at least 1, got {wanted}.", "max_tokens")
+            raise Refused(f"max_tokens must be at least 1, got {wanted}. (parameter=max_tokens)", "max_tokens")
         if body.get("priority") and self.options.scheduling_policy != "priority":
             raise Refused("Got priority != 0 but the scheduling policy is not priority.")
-        self._check_length(len(ids), wanted)
         return Work(
             prompt=list(ids),
             max_tokens=wanted,
@@ -97,28 +98,37 @@ class Engine:
 
     def _check_length(self, tokens: int, wanted: int) -> None:
         context = self.core.options.context
-        if tokens + wanted > context:
+        if wanted > context:
             raise Refused(
-                f"This model's maximum context length is {context} tokens. However, you requested {wanted} output "
-                f"tokens and your prompt contains {tokens} input tokens, for a total of {tokens + wanted} tokens. "
-                "Please reduce the length of the input prompt or the number of requested output tokens.",
+                f"max_tokens={wanted} cannot be greater than max_model_len={context}. Please request fewer output "
+                f"tokens. (parameter=max_tokens, value={wanted})",
+                "max_tokens",
+            )
+        if tokens > context:
+            raise Refused(
+                f"This model's maximum context length is {context} tokens. However, your prompt contains {tokens} "
+                "input tokens, which exceeds this limit even without any output tokens. Please reduce the length of "
+                f"the input prompt. (parameter=input_tokens, value={tokens})",
                 "input_tokens",
             )
 
     async def _pieces(self, body: dict[str, Any], work: Work) -> AsyncIterator[dict[str, Any]]:
         text = Detokenizer(self.core.model)
-        said = ""
+        held = ""
+        stops = body.get("stop") or []
+        hold = max((len(word) - 1 for word in stops), default=0)
         generation = self.core.generate(work)
         try:
             async for ids, finish, stop in generation:
                 spoken = [] if finish == "stop" else ids
-                piece = text.add(spoken, last=finish is not None)
+                held += text.add(spoken, last=finish is not None)
                 ended, reason = finish, stop
-                for word in body.get("stop") or ():
-                    if word in said + piece:
-                        piece = (said + piece).split(word)[0][len(said) :]
-                        ended, reason = "stop", word
-                said += piece
+                for word in stops:
+                    if word in held:
+                        held, ended, reason = held.split(word)[0], "stop", word
+                # As vLLM does: what may be the beginning of a stop text waits.
+                cut = len(held) if ended else max(0, len(held) - hold)
+                piece, held = held[:cut], held[cut:]
                 yield {"text": piece, "finish_reason": ended, "stop_reason": reason, "token_ids": ids}
                 if ended is not None:
                     return

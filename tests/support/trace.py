@@ -55,7 +55,7 @@ async def _run(client: EngineClient, prompt: list[int], request: dict[str, Any])
         if len(output) == request.get("abort_after"):
             await stream.aclose()
             break
-    while (await client.metrics()).running:
+    while (await client.metrics()).running:  # noqa: ASYNC110 - another process has no event
         await asyncio.sleep(0.02)
     return output, cached
 
@@ -67,15 +67,21 @@ def _ids(part: dict[str, int], outputs: list[list[int]]) -> list[int]:
     return [random_ids.randrange(100, 40_000) for _ in range(part["tokens"])]
 
 
-async def _record(socket: Path, file: Path) -> None:
-    wanted = json.loads(file.read_text(encoding="utf-8"))
+async def _replay_on(socket: Path, wanted: list[dict[str, Any]]) -> list[int]:
     client = EngineClient(socket=socket)
-    for request, cached in zip(wanted, await replay(client, wanted), strict=True):
+    try:
+        return await replay(client, wanted)
+    finally:
+        await client.aclose()
+
+
+def _record(socket: Path, file: Path) -> None:
+    wanted = json.loads(file.read_text(encoding="utf-8"))
+    for request, cached in zip(wanted, asyncio.run(_replay_on(socket, wanted)), strict=True):
         request["cached_tokens"] = cached
-    await client.aclose()
     lines = ",\n".join("  " + json.dumps(request) for request in wanted)
     file.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
-    asyncio.run(_record(Path(sys.argv[1]), Path(sys.argv[2])))
+    _record(Path(sys.argv[1]), Path(sys.argv[2]))

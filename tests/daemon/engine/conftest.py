@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,22 +38,22 @@ def user(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def fake(laguna_model: Path) -> Callable[..., dict[str, Any]]:
-    """Engine settings for the fake engine; arguments go to its command line."""
+    """Engine settings for the fake engine; arguments go to its command line, keywords over the profile's flags."""
 
-    def make(*args: object) -> dict[str, Any]:
+    def make(*args: object, **flags: object) -> dict[str, Any]:
         command = [sys.executable, str(FAKE_ENGINE), *map(str, args)]
-        return {"command": command, "model": str(laguna_model)}
+        return {"command": command, "model": str(laguna_model), "args": flags}
 
     return make
 
 
 @pytest.fixture
 def host_process(fake: Callable[..., dict[str, Any]]) -> Iterator[Callable[..., HostProcess]]:
-    """Starts hosts with a fake engine as processes; arguments go to the engine."""
+    """Starts hosts with a fake engine as processes; arguments as for `fake`."""
     hosts: list[HostProcess] = []
 
-    def make(*args: object, runtime: Path | None = None) -> HostProcess:
-        hosts.append(HostProcess(runtime, **fake(*args)))
+    def make(*args: object, runtime: Path | None = None, **flags: object) -> HostProcess:
+        hosts.append(HostProcess(runtime, **fake(*args, **flags)))
         return hosts[-1]
 
     yield make
@@ -65,10 +65,12 @@ def host_process(fake: Callable[..., dict[str, Any]]) -> Iterator[Callable[..., 
 def fake_launch(user: Path, fake: Callable[..., dict[str, Any]]) -> Callable[..., Launch]:
     """Launches of the fake engine under the profile cpu, changed by keyword: `supervision={"wedge_seconds": 1}`."""
 
-    def make(*args: object, start_timeout: float = 60, **changes: dict[str, Any]) -> Launch:
+    def make(
+        *args: object, start_timeout: float = 60, flags: Mapping[str, object] | None = None, **changes: dict[str, Any]
+    ) -> Launch:
         profile = load_profile("cpu")
         parts = {name: getattr(profile, name).model_copy(update=change) for name, change in changes.items()}
-        settings = Settings(engine=EngineSettings(**fake(*args), start_timeout=start_timeout))
+        settings = Settings(engine=EngineSettings(**fake(*args, **flags or {}), start_timeout=start_timeout))
         return build_launch(profile.model_copy(update=parts), settings, None, user / "engine.sock")
 
     return make
