@@ -47,8 +47,14 @@ def laguna_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.fixture(scope="session")
+def shared_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache folder for tests that are not about caches: the tokenizer is checked once."""
+    return tmp_path_factory.mktemp("cache")
+
+
 @pytest.fixture
-def make_home(laguna_model: Path) -> Iterator[HomeFactory]:
+def make_home(laguna_model: Path, shared_cache: Path) -> Iterator[HomeFactory]:
     """Makes homes whose daemons use the fake engine; arguments go to its command line."""
     homes: list[Home] = []
 
@@ -59,6 +65,7 @@ def make_home(laguna_model: Path) -> Iterator[HomeFactory]:
                 "LAGUNA_PROFILE": "cpu",
                 "LAGUNA_ENGINE__COMMAND": json.dumps(command),
                 "LAGUNA_ENGINE__MODEL": str(laguna_model),
+                "LAGUNA_CACHE_DIR": str(shared_cache),
                 **env,
             }
         )

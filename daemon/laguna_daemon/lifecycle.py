@@ -13,14 +13,15 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-
-import httpx
-import psutil
+from typing import TYPE_CHECKING
 
 from laguna_daemon import __version__
 from laguna_daemon.errors import LagunaError
 from laguna_daemon.paths import api_socket, log_dir, runtime_dir
 from laguna_daemon.schemas import PROTOCOL, Status
+
+if TYPE_CHECKING:
+    import httpx
 
 ALREADY_RUNNING = 75
 """Exit code of a daemon process that found another one holding the lock (EX_TEMPFAIL)."""
@@ -55,6 +56,8 @@ def running_pid() -> int | None:
 
 def http_client(timeout: float | None = 30.0) -> httpx.Client:
     """A client of the daemon's socket."""
+    import httpx  # a tenth of a second that `--help` need not pay
+
     return httpx.Client(
         transport=httpx.HTTPTransport(uds=str(api_socket())),
         base_url="http://daemon",
@@ -65,6 +68,8 @@ def http_client(timeout: float | None = 30.0) -> httpx.Client:
 
 def ping() -> dict[str, object] | None:
     """The daemon's status as it sent it, None if nobody answers."""
+    import httpx
+
     try:
         with http_client(5.0) as client:
             answer = client.get("/v1/status")
@@ -147,6 +152,8 @@ def stop(timeout: float = STOP_TIMEOUT) -> bool:
 
 
 def _kill_tree(pid: int) -> None:
+    import psutil  # only a daemon that hangs needs it
+
     try:
         parent = psutil.Process(pid)
         family = [parent, *parent.children(recursive=True)]
@@ -179,6 +186,8 @@ def _await_answer(child: subprocess.Popen[bytes], log: Path, log_start: int) -> 
 
 def _retire(found: dict[str, object]) -> None:
     """Ask a daemon of another version to end, if nobody is using it."""
+    import httpx
+
     with http_client(STOP_TIMEOUT) as client:
         try:
             answer = client.post("/v1/shutdown", json={"when": "idle"})

@@ -24,7 +24,7 @@ from laguna_daemon.errors import LagunaError
 from laguna_daemon.lifecycle import ALREADY_RUNNING, lock_file
 from laguna_daemon.lsp.listener import Listener
 from laguna_daemon.paths import api_socket, lsp_socket
-from laguna_daemon.service import Service
+from laguna_daemon.service.service import Service
 
 _log = logging.getLogger("laguna_daemon")
 _GRACE = 2.0  # seconds that running requests get to end by themselves

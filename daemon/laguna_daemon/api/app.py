@@ -35,7 +35,7 @@ from laguna_daemon.schemas import (
     ErrorBody,
     ErrorEvent,
 )
-from laguna_daemon.service import Service
+from laguna_daemon.service.service import Service
 
 _log = logging.getLogger(__name__)
 Body = TypeVar("Body", bound=BaseModel)

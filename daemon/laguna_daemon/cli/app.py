@@ -6,19 +6,19 @@ import os
 import sys
 import traceback
 
-import click
 import typer
+from typer.exceptions import TyperException
 
 from laguna_context.errors import ContextError
 from laguna_daemon import __version__
 from laguna_daemon.cli import ask, context, engine, lifecycle, lsp
 from laguna_daemon.cli.output import complain
-from laguna_daemon.errors import ExitCode, LagunaError, RepositoryError
+from laguna_daemon.errors import ExitCode, LagunaError, RepositoryError, UsageError
 
 app = typer.Typer(
     name="laguna-daemon",
     help="A private coding assistant that has read the whole repository.",
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
@@ -41,11 +41,14 @@ def _version(wanted: bool) -> None:
 
 @app.callback()
 def _common(
+    context: typer.Context,
     version: bool = typer.Option(
         False, "--version", callback=_version, is_eager=True, help="Print the version and exit."
     ),
 ) -> None:
     """A private coding assistant that has read the whole repository."""
+    if context.invoked_subcommand is None:
+        print(context.get_help())
 
 
 def run_app(argv: list[str]) -> int:
@@ -53,13 +56,12 @@ def run_app(argv: list[str]) -> int:
     try:
         result = app(args=argv, standalone_mode=False)
         return int(result) if isinstance(result, int) else ExitCode.OK
-    except click.exceptions.Abort:
+    except typer.Abort:
         return ExitCode.INTERRUPTED
-    except click.exceptions.Exit as done:
+    except typer.Exit as done:
         return int(done.exit_code)
-    except click.exceptions.ClickException as error:
-        error.show()
-        return ExitCode.USAGE
+    except TyperException as error:
+        return _report(UsageError(f"{error.format_message()}", "laguna-daemon --help lists the commands."))
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:

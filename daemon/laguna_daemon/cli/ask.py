@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from laguna_daemon.api import client
 from laguna_daemon.cli.output import Progress, read_stdin, remark, usage_line
 from laguna_daemon.errors import UsageError
 from laguna_daemon.lifecycle import ensure_running
@@ -59,6 +58,8 @@ def ask(
         seed=seed,
         force=force,
     )
+    from laguna_daemon.api import client
+
     ensure_running()
     show = _Machine(json_) if json_ or stream_json else _Person()
     with closing(client.ask(request)) as events:

@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from laguna_daemon.api import client
 from laguna_daemon.cli.output import remark
 from laguna_daemon.errors import UsageError
 from laguna_daemon.lifecycle import ensure_running
@@ -29,6 +28,8 @@ def context(
     """Show what is in the prompt, tokens per file, and what was left out and why."""
     why = _why(action or [])
     root = roots.find(repo or Path.cwd(), repo is not None, force)
+    from laguna_daemon.api import client
+
     ensure_running()
     request = ContextRequest(root=str(root), why=why, force=force)
     found = client.post("/v1/context", request)

@@ -9,7 +9,6 @@ from typing import Annotated
 
 import typer
 
-from laguna_daemon.api import client
 from laguna_daemon.cli.output import Progress, remark, short
 from laguna_daemon.errors import EngineUnavailable, UsageError
 from laguna_daemon.lifecycle import ensure_running
@@ -83,6 +82,8 @@ def logs(
 
 
 def _await_engine() -> Status:
+    from laguna_daemon.api import client
+
     progress = Progress()
     try:
         with closing(client.watch_status()) as statuses:

@@ -133,6 +133,8 @@ async def _prompt(service: Service, request: AskRequest, opened: OpenRoot, talk:
         emit(NoticeEvent(message="Unsaved text of open editors was used: " + ", ".join(prompt.buffers_used)))
     for path in sorted(set(service.buffers.conflicts(opened.root)) & set(prompt.buffers_used)):
         emit(NoticeEvent(message=f"{path} is open in two editors with different text; the latest was used"))
+    if not prompt.documents:
+        emit(NoticeEvent(message=f"There are no files to read in {opened.root}; the answer knows nothing of it"))
     for note in prompt.notes:
         emit(NoticeEvent(message=note))
     return prompt

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 
+from laguna_context.errors import ContextError
 from laguna_context.prompt import Budget, Prompt, PromptTooLarge
 from laguna_context.template import ChatTemplate, load_template
 from laguna_context.tokens import Tokenizer, load_tokenizer
 from laguna_daemon.engine.launch import Launch
 from laguna_daemon.engine.reasoning import ReasoningSplitter
 from laguna_daemon.engine.sampling import Sampling
-from laguna_daemon.errors import OverBudget
+from laguna_daemon.errors import EngineUnavailable, OverBudget
 from laguna_daemon.paths import cache_dir
 from laguna_daemon.schemas import AskRequest
 from laguna_daemon.service.instructions import SYSTEM
@@ -20,10 +21,16 @@ class Materials:
     """Loaded once for an engine; immutable, safe to use from threads."""
 
     def __init__(self, launch: Launch) -> None:
-        """Load tokenizer and template from the model's folder; blocks for some tenths of a second."""
+        """Load tokenizer and template from the model's folder; blocks for some tenths of a second.
+
+        Raises EngineUnavailable if the folder's tokenizer or template is broken.
+        """
         self.launch = launch
-        self.tokenizer: Tokenizer = load_tokenizer(launch.model.path, cache=cache_dir())
-        self.template: ChatTemplate = load_template(launch.model.path, self.tokenizer, SYSTEM)
+        try:
+            self.tokenizer: Tokenizer = load_tokenizer(launch.model.path, cache=cache_dir())
+            self.template: ChatTemplate = load_template(launch.model.path, self.tokenizer, SYSTEM)
+        except ContextError as error:
+            raise EngineUnavailable(error.what, error.advice) from error
         section = launch.profile.budget
         context = min(section.context, launch.traits.context or section.context)
         self.budget = Budget(context=context, output=section.output, task=section.task, overlay=section.overlay)
