@@ -5,21 +5,22 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
-from support.wheels import write_wheel
 
 import laguna_daemon.engine.setup.verify_environment as verifier
+from support.wheels import write_wheel
 
 
 @pytest.fixture
 def python(tmp_path: Path) -> Path:
     """An environment with alpha 1.0, which has two files."""
     env = tmp_path / "env"
-    subprocess.run([sys.executable, "-m", "venv", env], check=True)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", env], check=True)
     wheel = write_wheel(tmp_path, "alpha", "1.0", files={"alpha/__init__.py": b"", "alpha/data.txt": b"x"})
-    subprocess.run([env / "bin" / "python", "-m", "pip", "install", "-q", "--no-index", wheel], check=True)
+    zipfile.ZipFile(wheel).extractall(next((env / "lib").glob("python3*/site-packages")))
     return env / "bin" / "python"
 
 
