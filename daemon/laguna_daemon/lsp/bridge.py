@@ -32,7 +32,7 @@ def run_bridge(path: Path, start: StartDaemon, stdin: int = 0, stdout: int = 1) 
 
     `start` is called if nobody listens there; what it raises ends the bridge, with the exception's
     `exit_code` where it has one. 0: the editor is done; 1: it said `exit` without `shutdown`, or the
-    daemon has gone away.
+    daemon has gone away; 130: interrupted.
     """
     parent = _Parent()
     try:
@@ -42,6 +42,8 @@ def run_bridge(path: Path, start: StartDaemon, stdin: int = 0, stdout: int = 1) 
         return int(getattr(error, "exit_code", 1))
     try:
         return _Bridge(connection, parent, stdin, stdout).run()
+    except KeyboardInterrupt:
+        return 130
     finally:
         connection.close()
         parent.close()
@@ -136,7 +138,7 @@ class _Bridge:
         if handle == self._stdout:
             if happened & select.POLLOUT:
                 self._write_editor()
-            elif happened & (select.POLLERR | select.POLLNVAL):
+            elif happened & (select.POLLERR | select.POLLHUP | select.POLLNVAL):
                 raise BrokenPipeError
 
     def _read_editor(self) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import socket
 import sys
 import textwrap
 from pathlib import Path
@@ -85,6 +86,27 @@ async def test_daemon_that_goes_away_fails_the_bridge(stand):
     await stand.listener.aclose()
     assert await client.process.wait() == 1
     assert b"the daemon has gone away" in await client.process.stderr.read()
+
+
+async def test_editor_that_speaks_over_a_socket_pair(stand):
+    # As Node does: one socket is the bridge's standard input and output.
+    ours, theirs = socket.socketpair()
+    process = await asyncio.create_subprocess_exec(*bridge_command(stand.path), stdin=theirs, stdout=theirs)
+    theirs.close()
+    client = LspClient(*await asyncio.open_connection(sock=ours))
+    await client.initialize()
+    await client.request("laguna/chat", {"text": "why?"})
+    client.writer.close()
+    assert await process.wait() == 0
+    await eventually(lambda: not stand.listener.sessions, "the session is gone")
+
+
+async def test_interrupt_ends_the_bridge_quietly(stand):
+    client = await LspClient.spawn(*bridge_command(stand.path))
+    await client.initialize()
+    client.process.send_signal(signal.SIGINT)
+    assert await client.process.wait() == 130
+    assert not await client.process.stderr.read()
 
 
 async def test_bridge_killed_with_sigkill(stand):
