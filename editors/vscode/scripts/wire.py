@@ -53,8 +53,10 @@ def _events() -> list[str]:
 def _interface(model: type[schemas.Wire], schema: dict[str, Any]) -> str:
     lines = [f"/** {line}" if first else f" *  {line}".rstrip() for first, line in _paragraph(model)]
     lines[-1] += " */"
-    lines.append(f"export interface {model.__name__} {{")
     fields = schema.get("properties", {})
+    if not fields:
+        return "\n".join([*lines, f"export type {model.__name__} = Record<string, never>;\n"])
+    lines.append(f"export interface {model.__name__} {{")
     # What the daemon writes it writes in full, defaults included.
     required = schema.get("required", []) if issubclass(model, schemas.LspParams) else fields
     for name, field in fields.items():

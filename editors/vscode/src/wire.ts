@@ -199,8 +199,7 @@ export interface ChatResult {
 }
 
 /** `laguna/status` takes nothing. */
-export interface StatusParams {
-}
+export type StatusParams = Record<string, never>;
 
 /** `laguna/status` and `laguna/didChangeStatus`: what a status line shows, and what is behind it. */
 export interface EditorStatus {

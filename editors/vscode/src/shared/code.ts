@@ -37,7 +37,7 @@ function isPath(word: string): boolean {
 /** Whether inline code reads like a place of the repository, such as `src/app.py:12`. */
 export function placeOf(text: string): { path: string; line?: number } | undefined {
   const match = /^((?:[\w.@+-]+\/)*[\w@+-][\w.@+-]*\.\w{1,10})(?::(\d{1,7})(?:-\d{1,7})?)?$/.exec(text);
-  if (match?.[1] === undefined || /^\d+(?:\.\d+)+$/.test(match[1])) return undefined;
+  if (match?.[1] === undefined || /^\d+(?:\.\d+)+$|(?:^|\/)\.\.(?:\/|$)/.test(match[1])) return undefined;
   if (!match[1].includes('/') && match[2] === undefined && !/\.[a-z]{1,5}$/.test(match[1])) return undefined;
   return match[2] === undefined ? { path: match[1] } : { path: match[1], line: Number(match[2]) };
 }

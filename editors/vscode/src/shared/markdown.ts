@@ -127,9 +127,9 @@ function list(lines: string[], at: number, depth: number): { block: Block; to: n
   let to = at;
   while (to < lines.length) {
     const match = ITEM.exec(lines[to] ?? '');
-    if (match?.[2]?.at(-1) !== mark.at(-1) || /\d/.test(match?.[2] ?? '') !== ordered) break;
+    if (match?.[2] === undefined || match[2].at(-1) !== mark.at(-1) || /\d/.test(match[2]) !== ordered) break;
     if (RULE.test(lines[to] ?? '')) break;
-    const item = itemAt(lines, to, match as RegExpExecArray);
+    const item = itemAt(lines, to, match);
     items.push(itemOf(item.body, depth));
     to = item.to;
     let next = to;
