@@ -96,7 +96,11 @@ def snapshot(root: Path) -> dict[str, tuple[object, ...]]:
                 content: object = os.readlink(path)
             else:
                 content = path.read_bytes() if stat.S_ISREG(status.st_mode) else None
-            found[path.relative_to(root).as_posix()] = (stat.S_IFMT(status.st_mode), stat.S_IMODE(status.st_mode), content)
+            found[path.relative_to(root).as_posix()] = (
+                stat.S_IFMT(status.st_mode),
+                stat.S_IMODE(status.st_mode),
+                content,
+            )
     return found
 
 

@@ -7,7 +7,6 @@ characters), which is the rule of the language server protocol too.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Sequence
 
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\n|\r)|[^\r\n]+")
@@ -36,9 +35,19 @@ def ending(line: str) -> str:
 
 def usual_ending(lines: Sequence[str]) -> str:
     """The ending that most lines have; ``\\n`` where no line has one."""
-    counted = Counter(ending(line) for line in lines)
-    counted.pop("", None)
-    return counted.most_common(1)[0][0] if counted else "\n"
+    text = "".join(lines)
+    both = text.count("\r\n")
+    counted = {"\n": text.count("\n") - both, "\r\n": both, "\r": text.count("\r") - both}
+    return max(counted, key=lambda newline: counted[newline])
+
+
+def contents(lines: Sequence[str]) -> list[str]:
+    """All lines without their endings."""
+    text = "".join(lines)
+    if "\r" in text:
+        return [content(line) for line in lines]
+    bare = text.split("\n")
+    return bare if bare[-1] else bare[:-1]
 
 
 def indentation(text: str) -> str:

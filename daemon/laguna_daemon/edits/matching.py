@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
 
-from laguna_daemon.edits.lines import content, indentation
+from laguna_daemon.edits.lines import contents, indentation
 
 # The nearest candidate is a courtesy: it may not cost more than a moment on a large file.
 _CLOSE_LINES = 4000
@@ -58,7 +58,7 @@ class Lines:
     """The lines of a file, prepared for searching."""
 
     def __init__(self, lines: Sequence[str]) -> None:
-        self.exact = [content(line) for line in lines]
+        self.exact = contents(lines)
 
     @cached_property
     def trimmed(self) -> list[str]:

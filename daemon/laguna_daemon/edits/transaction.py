@@ -151,6 +151,7 @@ class _Writer:
                     raise OSError(f"{touched.path} has changed meanwhile")
             self._step("commit")
             self._record.mark("committed")
+            self._tree.renew()
             self._put(stamps)
         except OSError as error:
             left = self._roll_back()

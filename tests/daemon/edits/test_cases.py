@@ -7,6 +7,7 @@ import stat
 from pathlib import Path
 
 import pytest
+
 from laguna_daemon import edits
 from support.edit_cases import CASES, Case, git, load, snapshot
 from support.editor import apply_to_text
@@ -61,7 +62,9 @@ def test_case(case: Case, tmp_path: Path) -> None:
     assert snapshot(root) == before
 
 
-@pytest.mark.parametrize("case", [case for case in ALL if not case.refused and not case.buffers], ids=lambda case: case.name)
+@pytest.mark.parametrize(
+    "case", [case for case in ALL if not case.refused and not case.buffers], ids=lambda case: case.name
+)
 def test_patch_applies_with_git(case: Case, tmp_path: Path) -> None:
     root = tmp_path / "repo"
     case.build(root)

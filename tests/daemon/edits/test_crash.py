@@ -6,6 +6,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+
 from laguna_daemon import edits
 from support.trees import folders, killed_at, killed_at_call, mixed_edit, planned, read_tree, write_tree
 

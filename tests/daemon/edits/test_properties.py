@@ -9,6 +9,7 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from laguna_daemon import edits
 from laguna_daemon.edits.diff import changes_between
 from laguna_daemon.edits.lines import content, ending, split_lines
@@ -140,9 +141,7 @@ def test_untouched_lines_keep_their_bytes(
     start = data.draw(st.integers(1 if encoding in legacy else 0, len(lines) - 1))
     stop = data.draw(st.integers(start + 1, len(lines)))
     codec = "utf-8" if encoding == "bom" else encoding
-    head, middle, tail = (
-        "".join(part).encode(codec) for part in (lines[:start], lines[start:stop], lines[stop:])
-    )
+    head, middle, tail = ("".join(part).encode(codec) for part in (lines[:start], lines[start:stop], lines[stop:]))
     mark = MARKS.get(encoding, b"")
     with folder() as name:
         root = Path(name) / "root"
@@ -186,7 +185,10 @@ def test_no_answer_raises_or_writes(answer: str, size: int) -> None:
 
 
 @settings(max_examples=300, deadline=None)
-@given(st.text(max_size=30) | st.lists(st.sampled_from(["..", ".", "/", ".git", ".GIT", "git~1", "a", "\\", "\u200c", ":"])).map("".join))
+@given(
+    st.text(max_size=30)
+    | st.lists(st.sampled_from(["..", ".", "/", ".git", ".GIT", "git~1", "a", "\\", "\u200c", ":"])).map("".join)
+)
 def test_a_path_that_passes_stays_inside(path: str) -> None:
     try:
         accepted = normalise(path)
