@@ -22,10 +22,10 @@ def open_folders(root: Path, entries: Iterable[Entry]) -> set[str]:
     costs one look at its top."""
     listed = list(entries)
     found = holding_folders(listed)
-    modules = [e.path for e in listed if e.kind == "submodule" and f"{e.path}/" in _starts(listed)]
-    _spread(root, "", found, judge(root))
-    for module in modules:
-        _spread(root, module, found, _shifted(judge(root / module), module))
+    modules = {entry.path for entry in listed if entry.kind == "submodule"}
+    _spread(root, "", found, modules, judge(root))
+    for module in modules & found:
+        _spread(root, module, found, modules, _shifted(judge(root / module), module))
     return found
 
 
@@ -66,34 +66,35 @@ def _ignored_by_git(root: Path, paths: list[str]) -> set[str]:
     return {os.fsdecode(path[2:]) for path in answer.split(b"\0") if path}
 
 
-def _spread(root: Path, start: str, found: set[str], ignored: Judge) -> None:
+def _spread(root: Path, start: str, found: set[str], modules: set[str], ignored: Judge) -> None:
+    """Add to `found` what is open below `start`. A folder with listed files needs no judging, and is no repository."""
+    top = os.fspath(root)
     level = [start]
     while level:
-        children = [child for folder in level for child in _children(root, folder)]
-        out = ignored([child for child in children if child not in found])
+        children = [child for folder in level for child in _children(top, folder) if child not in modules]
+        strange = [child for child in children if child not in found]
+        out = {child for child in strange if os.path.lexists(f"{top}/{child}/.git")}
+        out |= ignored([child for child in strange if child not in out])
         level = [child for child in children if child not in out]
         found.update(level)
 
 
-def _children(root: Path, folder: str) -> list[str]:
+def _children(top: str, folder: str) -> list[str]:
     prefix = f"{folder}/" if folder else ""
     try:
-        with os.scandir(root / folder) as children:
-            names = [child.name for child in children if child.is_dir(follow_symlinks=False)]
+        with os.scandir(f"{top}/{folder}") as children:
+            return [
+                prefix + child.name
+                for child in children
+                if child.is_dir(follow_symlinks=False) and child.name != ".git"
+            ]
     except OSError:
         return []
-    return [
-        prefix + name for name in names if name != ".git" and not os.path.lexists(root / f"{prefix}{name}" / ".git")
-    ]
 
 
 def _shifted(ignored: Judge, module: str) -> Judge:
     start = len(module) + 1
     return lambda paths: {f"{module}/{path}" for path in ignored([path[start:] for path in paths])}
-
-
-def _starts(entries: Iterable[Entry]) -> set[str]:
-    return {f"{folder}/" for folder in holding_folders(entries)}
 
 
 def _is_dir(root: Path, path: str) -> bool:

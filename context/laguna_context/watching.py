@@ -14,7 +14,7 @@ from pathlib import Path
 
 from watchfiles._rust_notify import RustNotify
 
-from .entries import EVERYTHING, Entry, Listing, Selection
+from .entries import EVERYTHING, Entry, Selection
 from .errors import GitFailed, NotARepository
 from .folders import holding_folders, judge, open_folders
 from .git import run_git
@@ -177,21 +177,26 @@ class Watcher:
         return Changes(frozenset(changed), hint) if changed or hint else None
 
     def _settle(self, *, deep: bool) -> None:
-        """List, and watch every folder where the listing could grow, until both agree: what happens between
-        the two is then in the listing."""
+        """Watch every folder where the listing could grow, then list, until both agree: nothing falls between."""
+        if not self._known:
+            self._list()
+        wanted = self._wanted(deep)
         while True:
-            listing = list_files(self._root, self._selection)
-            self._known = {entry.path: entry for entry in listing.entries}
-            wanted = self._wanted(listing, deep)
+            if (self._notify is None or wanted != self._folders) and not self._arm(wanted):
+                self._list()
+                return
+            self._list()
+            wanted = self._wanted(deep)
             if self._notify is not None and wanted == self._folders:
                 return
-            if not self._arm(wanted):
-                return
 
-    def _wanted(self, listing: Listing, deep: bool) -> set[str]:
+    def _list(self) -> None:
+        self._known = {entry.path: entry for entry in list_files(self._root, self._selection).entries}
+
+    def _wanted(self, deep: bool) -> set[str]:
         if deep or not self._folders:
-            return open_folders(self._root, listing.entries)
-        return self._folders | holding_folders(listing.entries)
+            return open_folders(self._root, self._known.values())
+        return self._folders | holding_folders(self._known.values())
 
     def _arm(self, folders: set[str]) -> bool:
         """Watch these folders instead; False if the system has no watches left, and the root is polled from
