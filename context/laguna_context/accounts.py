@@ -30,17 +30,8 @@ def manifest(journal: Journal, catalogue: Catalogue, identity: str, budget: Budg
         seen = journal.seen.get(path)
         known = catalogue.remembered(path)
         tier = _tier(journal, path)
-        files.append(
-            File(
-                path,
-                tier,
-                sizes.get(path, 0),
-                behind[path],
-                seen.version if seen is not None else "",
-                known.skip if known is not None else "",
-                known.detail if known is not None else "",
-            )
-        )
+        version = seen.version if seen is not None else ""
+        files.append(File(path, tier, sizes.get(path, 0), behind[path], version, *_no_text(catalogue, path)))
         if known is not None and seen is not None:
             findings += known.findings
     return Manifest(
@@ -61,6 +52,17 @@ def manifest(journal: Journal, catalogue: Catalogue, identity: str, budget: Budg
     )
 
 
+def _no_text(catalogue: Catalogue, path: str) -> tuple[str, str]:
+    """Why a file has no text, as far as is known without opening it: reason and detail."""
+    entry, known = catalogue.entries.get(path), catalogue.remembered(path)
+    hidden = catalogue.hidden(path)
+    if hidden is not None:
+        return "secret", hidden
+    if entry is not None and entry.kind != "file":
+        return entry.kind, "listed, never followed" if entry.kind == "symlink" else "a repository of its own"
+    return (known.skip, known.detail) if known is not None else ("", "")
+
+
 def _tier(journal: Journal, path: str) -> str:
     seen = journal.seen.get(path)
     if seen is None:
@@ -75,11 +77,11 @@ def why(journal: Journal, catalogue: Catalogue, selection: Selection, path: str)
     found = explain(catalogue.root, path, selection)
     listed = path in catalogue.entries
     tier = _tier(journal, path) if listed else ""
-    known = catalogue.remembered(path)
     part = journal.snapshot.part(path)
     reason = found.reason
-    if known is not None and known.skip:
-        reason = f"{known.skip}: {known.detail}"
+    no_text, detail = _no_text(catalogue, path)
+    if listed and no_text:
+        reason = f"{no_text}: {detail}"
     elif tier in ("path", "folder"):
         reason = "other files rank higher and fill the budget; it is named, not shown"
     tokens = part.end - part.start if part is not None else 0

@@ -4,6 +4,7 @@ is known for its stat data."""
 from __future__ import annotations
 
 import hashlib
+import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,6 +21,11 @@ Progress = Callable[[str, int, int], None]
 # Part of the reading policy: raise it when a file may read differently (decoding, redaction, framing).
 _READING_VERSION = 1
 _BATCH = 64
+_TEXTS = 256
+
+# A file read within 100 ms of being written may be written again within one tick of the file system's clock and keep
+# its stat data: what was read is not remembered.
+SETTLE_NS = 100_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +64,8 @@ class Catalogue:
         self.scope = hashlib.sha256(f"{root}\0{policy}".encode("utf-8", "surrogateescape")).hexdigest()
         self._known = store.get_files(self.scope)
         self._new: dict[str, FileInfo] = {}
+        self._texts: dict[str, tuple[FileInfo, str]] = {}
+        self._unsettled: set[str] = set()
 
     # the listing -----------------------------------------------------------------------------------------------
 
@@ -74,6 +82,8 @@ class Catalogue:
             for path, entry in self.entries.items()
             if (old := before.get(path)) is None or _stat(old) != _stat(entry) or old.kind != entry.kind
         }
+        changed |= self._unsettled
+        self._forget(changed)
         return changed | gone
 
     def refresh(self, paths: Iterable[str]) -> set[str]:
@@ -88,7 +98,16 @@ class Catalogue:
             else:
                 self.entries[path] = entry
                 changed.add(path)
+        self._forget(changed)
         return changed
+
+    def _forget(self, paths: Iterable[str]) -> None:
+        """Do not trust what was read so soon after it was written that a later write left the same stat data."""
+        for path in self._unsettled.intersection(paths):
+            self._known.pop(path, None)
+            self._unsettled.discard(path)
+        for path in paths:
+            self._texts.pop(path, None)
 
     # reading ---------------------------------------------------------------------------------------------------
 
@@ -110,7 +129,15 @@ class Catalogue:
         known = self._known.get(path)
         if known is not None and known.stat == _stat(entry):
             return known
-        return self.read(path)[0]
+        info, text = self.read(path)
+        if len(self._texts) < _TEXTS:
+            self._texts[path] = (info, text)
+        return info
+
+    def text(self, path: str) -> tuple[FileInfo, str]:
+        """A listed file with its text, as it was read since it last changed or is read now."""
+        kept = self._texts.get(path)
+        return kept if kept is not None and kept[0].stat == _stat(self.entries[path]) else self.read(path)
 
     def remembered(self, path: str) -> FileInfo | None:
         """What is known of a file without opening it."""
@@ -141,8 +168,12 @@ class Catalogue:
 
     def _remember(self, path: str, info: FileInfo, settled: bool) -> FileInfo:
         self._known[path] = info
-        if settled:
+        recent = max(info.stat.mtime, info.stat.ctime) > time.time_ns() - SETTLE_NS
+        if settled and not recent:
             self._new[path] = info
+        else:
+            self._new.pop(path, None)
+            self._unsettled.add(path)
         return info
 
     def ids(self, paths: Sequence[str], progress: Progress | None = None) -> dict[str, Ids]:
@@ -191,6 +222,7 @@ class Catalogue:
         """Write what was learned to the store."""
         self._store.put_files(self.scope, self._new)
         self._new = {}
+        self._texts = {}
 
 
 def _stat(entry: Entry) -> Stat:

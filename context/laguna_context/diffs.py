@@ -77,7 +77,7 @@ def _groups(codes: list[Opcode]) -> Iterator[list[Opcode]]:
     """Operations with at most three equal lines around each change; near changes share a hunk."""
     group: list[Opcode] = []
     for code in codes:
-        tag, i1, i2, j1, j2 = code
+        tag, i1, i2, j1, _ = code
         if tag != "equal":
             group.append(code)
             continue
@@ -90,7 +90,7 @@ def _groups(codes: list[Opcode]) -> Iterator[list[Opcode]]:
             yield _trimmed(group)
             group = []
         keep = min(length, _CONTEXT)
-        group = [(tag, i2 - keep, i2, j2 - keep, j2)]
+        group = [(tag, i2 - keep, i2, code[4] - keep, code[4])]
     if any(code[0] != "equal" for code in group):
         yield _trimmed(group)
 

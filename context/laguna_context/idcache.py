@@ -26,9 +26,6 @@ from laguna_context.frames import FRAME_VERSION
 from laguna_context.secrets import Finding
 from laguna_context.tokens import Ids
 
-# A tree read 100 ms after it was written may be written again within one tick of the file system's clock, with the
-# same stat data; such an entry is not remembered.
-_SETTLE_NS = 100_000_000
 _DAY = 86_400
 _SCHEMA_VERSION = 1
 _SCHEMA = """
@@ -135,12 +132,9 @@ class Store:
 
     def put_files(self, scope: str, items: Mapping[str, FileInfo]) -> None:
         """Remember files whose content cannot change any more without their stat data changing."""
-        latest = time.time_ns() - _SETTLE_NS
         rows = []
         for path, info in items.items():
             stat = info.stat
-            if max(stat.mtime, stat.ctime) > latest:
-                continue
             found = json.dumps([(f.kind, f.line) for f in info.findings]) if info.findings else ""
             rows.append(
                 (

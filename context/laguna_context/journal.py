@@ -115,7 +115,7 @@ class Journal:
             return None
         text = now.text
         if text is None:
-            info, text = self._catalogue.read(path)
+            info, text = self._catalogue.text(path)
             now = replace(now, digest=info.digest, version=info.version)
             if info.skip and not info.digest:  # it changed again while it was looked at
                 return self._change(seq, path, Now("", reason=info.detail or info.skip), buffers)
@@ -161,7 +161,7 @@ class Journal:
         tier = self.snapshot.tiers.get(path)
         if tier is not None:
             return True
-        return path not in self._parts and now.listed and not now.digest
+        return path not in self._parts and not now.digest
 
     def _lines(self) -> list[str]:
         """The lines of the listing now, under the tiers of the snapshot."""
@@ -182,7 +182,8 @@ class Journal:
         return sorted([*lines, *(f"{folder}/ ({count} files)" for folder, count in folders.items())])
 
     def _only_named(self, path: str) -> bool:
-        if path in self.seen:
+        seen = self.seen.get(path)
+        if seen is not None and seen.digest:
             return False
         known = self._catalogue.remembered(path)
         return known is not None and bool(known.skip) and not known.digest

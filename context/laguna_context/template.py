@@ -101,7 +101,10 @@ def load_template(folder: Path, tokenizer: Tokenizer, system_text: str = SYSTEM_
     config = _read_config(folder)
     source = _read_source(folder, config)
     render = _renderer(source, config)
-    off, on = (cut(render, system_text, thinking) for thinking in (False, True))
+    try:
+        off, on = (cut(render, system_text, thinking) for thinking in (False, True))
+    except (jinja2.TemplateError, ArithmeticError, LookupError, TypeError, ValueError) as error:
+        raise BrokenTemplate(f"The model's chat template fails ({error}).", "Install the model again.") from error
     template = ChatTemplate(tokenizer, off, on, _end_ids(tokenizer, config, off))
     for thinking in (False, True):
         _check_seams(template, tokenizer, thinking)

@@ -180,6 +180,11 @@ class Workspace:
             self._catalogue.save()
         return notes
 
+    @property
+    def files_opened(self) -> int:
+        """How many content files were opened so far."""
+        return self._catalogue.opened
+
     # prompts -----------------------------------------------------------------------------------------------------
 
     def prompt(

@@ -174,7 +174,8 @@ _RUNS = (
 _SCRIPTS = "日本語中文字符的一是在不了有和人这한국어텍스트éèüößñçабвгдежз😋🎉→—’“”"
 
 
-def _alphabet() -> list[str]:
+def byte_alphabet() -> list[str]:
+    """The letter that stands for each byte, in byte order."""
     plain = [*range(33, 127), *range(161, 173), *range(174, 256)]
     out = [""] * 256
     for byte in plain:
@@ -238,7 +239,7 @@ def _merges(alphabet: list[str], count: int) -> list[tuple[str, str]]:
 
 def tokenizer_config() -> dict[str, Any]:
     """The `tokenizer.json` as an object."""
-    alphabet = _alphabet()
+    alphabet = byte_alphabet()
     merges = _merges(alphabet, SIZE - _FIRST_BYTE_ID - 256)
     controls = {i: CONTROLS.get(i, f"〈|RESERVED_{i}|〉") for i in range(_FIRST_BYTE_ID)}
     tokens = [*controls.values(), *alphabet, *(a + b for a, b in merges)]

@@ -1,0 +1,140 @@
+"""One cut: what lies before it stays byte-identical, what lies behind it is packed anew."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from laguna_context.compaction import plan
+from laguna_context.snapshot import Part
+from laguna_context.tokens import Tokenizer
+from laguna_context.workspace import Budget
+from support import view
+from support.repositories import repository, write
+
+TIGHT = Budget(context=12_000, output=500, task=500, overlay=700)
+
+
+def parts(*sizes: int) -> list[Part]:
+    out, start = [], 0
+    for number, size in enumerate(sizes):
+        out.append(Part(f"d{number}", "", "", "", start, start + size))
+        start += size
+    return out
+
+
+def test_a_change_at_the_end_is_cut_at_the_end() -> None:
+    found = plan(parts(1000, 1000, 1000, 100), {"d3": 90}, 0, 5000, 170)
+    assert (found.cut, found.prefill, found.carried) == (3, 100, 0)
+
+
+def test_a_small_correction_in_front_is_carried() -> None:
+    found = plan(parts(1000, 1000, 1000, 100), {"d0": 10, "d3": 100}, 0, 5000, 170)
+    assert (found.cut, found.prefill, found.carried) == (3, 110, 10)
+
+
+def test_corrections_that_fill_the_overlay_are_not_carried() -> None:
+    found = plan(parts(1000, 1000, 1000, 100), {"d0": 160}, 0, 5000, 170)
+    assert (found.cut, found.carried) == (0, 0)
+
+
+def test_room_is_made_for_files_that_only_the_overlay_shows() -> None:
+    assert plan(parts(1000, 1000, 1000), {}, 500, 3000, 700).cut == 2
+    assert plan(parts(1000, 1000, 1000), {}, 500, 9000, 700).cut == 3
+
+
+def test_nothing_to_cut() -> None:
+    assert plan([], {}, 0, 100, 10).cut == 0
+
+
+@given(
+    st.lists(st.integers(1, 500), max_size=12),
+    st.dictionaries(st.integers(0, 11), st.integers(1, 200), max_size=8),
+    st.integers(0, 800),
+)
+def test_the_plan_is_the_cheapest_of_all_allowed_cuts(sizes: list[int], stale: dict[int, int], added: int) -> None:
+    budget, overlay = sum(sizes) + 300, 400
+    carried = {f"d{index}": tokens for index, tokens in stale.items()}
+    found = plan(parts(*sizes), carried, added, budget, overlay)
+    total = min(budget, sum(sizes) + added)
+
+    def score(cut: int) -> float:
+        corrections = sum(carried.get(f"d{i}", 0) for i in range(cut))
+        return (max(0, total - sum(sizes[:cut])) + corrections) / max(1, overlay - corrections)
+
+    def allowed(cut: int) -> bool:
+        corrections = sum(carried.get(f"d{i}", 0) for i in range(cut))
+        return cut == 0 or (2 * (overlay - corrections) >= overlay and sum(sizes[:cut]) + added <= budget)
+
+    assert allowed(found.cut)
+    assert score(found.cut) == min(score(cut) for cut in range(len(sizes) + 1) if allowed(cut))
+
+
+def test_an_overlay_past_its_budget_is_compacted(tmp_path: Path, open_workspace: object, tokenizer: Tokenizer) -> None:
+    files = {f"m{i:02}.py": "".join(f"v{j} = {i}\n" for j in range(40)) for i in range(12)}
+    root = repository(tmp_path / "repo", files, commit=True)
+    space = open_workspace(root, TIGHT)  # type: ignore[operator]
+    prompts = [space.prompt("?")]
+    for number in range(40):
+        path = f"m{10 + number % 2}.py"
+        files[path] = files[path].replace(f"v{number % 40} = ", f"w{number % 40} = ")
+        write(root, {path: files[path]})
+        space.changed([path])
+        prompts.append(space.prompt("?"))
+        assert prompts[-1].overlay_tokens <= TIGHT.overlay
+        assert view.read(tokenizer.decode(prompts[-1].ids).decode()).files == files
+    assert 1 <= space.compactions <= 12
+    for before, after in pairwise(prompts):
+        if before.snapshot != after.snapshot:
+            shared = next(i for i, pair in enumerate(zip(before.ids, after.ids, strict=False)) if pair[0] != pair[1])
+            assert shared > 0.7 * before.prefix_tokens, "most of the prefix stays"
+            assert any("compacted" in note for note in after.notes)
+
+
+def test_stale_documents_before_the_cut_keep_their_bytes(
+    tmp_path: Path, open_workspace: object, tokenizer: Tokenizer
+) -> None:
+    files = {f"m{i}.py": "".join(f"v{j} = {i}\n" for j in range(40)) for i in range(12)}
+    root = repository(tmp_path / "repo", files, commit=True)
+    space = open_workspace(root, TIGHT)  # type: ignore[operator]
+    first = space.prompt("?")
+    files["m0.py"] = files["m0.py"].replace("v3 = 0", "v3 = 'stale'")
+    files["m11.py"] = "rewritten = 1\n" * 30
+    write(root, files)
+    space.changed(["m0.py", "m11.py"])
+    space.prompt("?")
+    assert space.compact(force=True)
+    second = space.prompt("?")
+    head = first.documents[0].start
+    end = first.documents[0].end
+    assert second.ids[head:end].tolist() == first.ids[head:end].tolist()
+    found = view.read(tokenizer.decode(second.ids).decode())
+    assert found.kinds == [("diff", "m0.py")]
+    assert found.files == files
+    space.close()
+    again = open_workspace(root, TIGHT)  # type: ignore[operator]
+    assert again.prompt("?").ids.tolist() == second.ids.tolist()
+
+
+def test_compacting_by_choice_needs_a_reason(tmp_path: Path, open_workspace: object) -> None:
+    root = repository(tmp_path / "repo", {"a.py": "a = 1\n"}, commit=True)
+    space = open_workspace(root, TIGHT)  # type: ignore[operator]
+    assert not space.compact()
+    assert not space.compact(force=True), "the same tree gives the same snapshot"
+
+
+def test_a_mass_change_is_one_compaction(tmp_path: Path, open_workspace: object, tokenizer: Tokenizer) -> None:
+    files = {f"m{i}.py": f"value = {i}\n" * 20 for i in range(40)}
+    root = repository(tmp_path / "repo", files, commit=True)
+    space = open_workspace(root, TIGHT)  # type: ignore[operator]
+    files = {f"m{i}.py": f"other = {i}\n" * 20 for i in range(60)}
+    write(root, files)
+    space.changed(None)
+    prompt = space.prompt("?")
+    assert space.compactions == 1
+    found = view.read(tokenizer.decode(prompt.ids).decode())
+    assert found.files.items() <= files.items()
+    assert len(found.files) > 20
