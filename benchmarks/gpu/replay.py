@@ -44,7 +44,9 @@ class Ledger:
     """A rig that only keeps the books: one pool of blocks, three groups of 18 layers (12 global ones and the draft's
     six together, the 36 sliding ones in two)."""
 
-    def __init__(self, host: "Host | None") -> None:
+    def __init__(self, host: "Host | None", silent: bool = False) -> None:
+        self.cached = 0  # tokens of the last request that came from the cache
+        self._silent = silent
         init_none_hash(sha256)
         self._hasher = get_request_block_hasher(BLOCK, sha256)
         self._host = host
@@ -76,7 +78,9 @@ class Ledger:
         if self._host:
             self._host.finish(request)
         self._manager.free(request)
-        print(json.dumps({"row": row, "prompt": len(prompt), "cached": cached}), flush=True)
+        self.cached = cached
+        if not self._silent:
+            print(json.dumps({"row": row, "prompt": len(prompt), "cached": cached}), flush=True)
         return said
 
     def _request(self, prompt: rows.Ids, output: int) -> Request:
