@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 Kind = Literal["file", "symlink", "submodule", "nested"]
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
+class Entry(NamedTuple):
     """One listed path, relative to the root, posix, odd bytes as surrogate escapes.
 
     The stat fields (bytes, nanoseconds) come from one `lstat` and are 0 for what has none. `git_oid` is the
@@ -54,8 +53,7 @@ class Listing:
     in_git: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Named:
+class Named(NamedTuple):
     """A path before it has been looked at on disk."""
 
     path: str

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from .entries import EVERYTHING, Entry, Explanation, Kind, Listing, Named, Selection
@@ -68,7 +67,7 @@ def refresh(
     unknown = sorted(wanted - known.keys())
     modules = [entry.path for entry in known.values() if entry.kind == "submodule"] if unknown else []
     for top, inner in _by_repository(unknown, modules if selection.submodules else []).items():
-        names += [replace(name, path=top + name.path) for name in _names_of(root / top, tuple(inner))]
+        names += [name._replace(path=top + name.path) for name in _names_of(root / top, tuple(inner))]
     found: dict[str, Entry | None] = dict.fromkeys(wanted)
     found |= {entry.path: entry for entry in Sieve(root, selection, Counter()).sift(names)}
     return found

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from dataclasses import replace
 from pathlib import Path
 
 from .entries import Named
@@ -43,4 +42,4 @@ def _inside_submodule(root: Path, path: str) -> list[Named]:
         inner = git_names(folder, True)
     except NotARepository:
         return []
-    return [replace(name, path=f"{path}/{name.path}") for name in inner]
+    return [name._replace(path=f"{path}/{name.path}") for name in inner]

@@ -11,6 +11,8 @@ from pathlib import Path
 from .entries import Entry, Kind, Named, Selection
 from .ignoring import OWN_FILE, Globs, Ignorer
 
+_FORMAT = 0o170000
+
 
 class Sieve:
     """Turns names into entries: one `lstat` each, the selection's globs and the user's own ignore files
@@ -27,40 +29,30 @@ class Sieve:
 
     def sift(self, names: Iterable[Named]) -> list[Entry]:
         """The entries that remain; whatever does not is counted with its reason."""
-        found = []
-        for name in names:
-            entry = self._look(name)
-            if entry is not None:
-                found.append(entry)
+        found = [entry for name in names if (entry := self._look(name)) is not None]
         if not (self._own_rules or self._include or self._exclude):
             return found
         return [entry for entry in found if self._wanted(entry)]
 
     def _look(self, name: Named) -> Entry | None:
-        path = name.path.removesuffix("/")
-        if not self._real_folder(path.rpartition("/")[0]):
+        path, tracked, oid, _ = name
+        folder = path.rstrip("/").rpartition("/")[0]
+        known = self._folders.get(folder)
+        if not (self._real_folder(folder) if known is None else known):
             self._left_out["behind a symlink"] += 1
             return None
         try:
-            seen = os.lstat(self._prefix + path)
+            seen = os.lstat(self._prefix + path.rstrip("/"))
         except (OSError, ValueError):
             self._left_out["missing"] += 1
             return None
-        kind = _kind(name, seen.st_mode)
+        mode = seen.st_mode
+        kind = "file" if mode & _FORMAT == stat.S_IFREG else _kind(name, mode)
         if kind is None:
             self._left_out["missing"] += 1
             return None
-        return Entry(
-            path,
-            kind,
-            seen.st_size,
-            seen.st_mtime_ns,
-            seen.st_ctime_ns,
-            seen.st_ino,
-            seen.st_mode,
-            name.tracked,
-            name.oid,
-        )
+        size, modified, changed, inode = seen.st_size, seen.st_mtime_ns, seen.st_ctime_ns, seen.st_ino
+        return Entry(path.rstrip("/"), kind, size, modified, changed, inode, mode, tracked, oid)
 
     def _real_folder(self, folder: str) -> bool:
         """Whether no part of the path is a symbolic link: git takes what is tracked behind one for

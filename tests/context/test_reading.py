@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import threading
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -354,6 +353,6 @@ def test_a_folder_swapped_for_a_link_while_reading(tmp_path: Path, way: str) -> 
 def test_an_entry_with_another_kind_is_never_opened(tmp_path: Path) -> None:
     root = repository(tmp_path, {"f": "x"})
     for kind in ("symlink", "submodule", "nested"):
-        found = read_file(root, replace(entry_of(root, "f"), kind=kind))
+        found = read_file(root, entry_of(root, "f")._replace(kind=kind))
         assert isinstance(found, Skip)
         assert found.reason == kind
