@@ -93,7 +93,7 @@ def snapshot(root: Path) -> dict[str, tuple[object, ...]]:
             path = Path(folder) / name
             status = path.lstat()
             if stat.S_ISLNK(status.st_mode):
-                content: object = os.readlink(path)
+                content: object = path.readlink().as_posix()
             else:
                 content = path.read_bytes() if stat.S_ISREG(status.st_mode) else None
             found[path.relative_to(root).as_posix()] = (

@@ -27,7 +27,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import Any, BinaryIO, Literal, TypeAlias
 
 from laguna_daemon.edits.changes import FileState
 from laguna_daemon.errors import LagunaError
@@ -214,7 +214,7 @@ def _lock(descriptor: int, timeout: float, root: Path) -> None:
 
 def _write_blobs(path: Path, states: Mapping[str, tuple[FileState | None, FileState | None]]) -> tuple[Touched, ...]:
     touched, at = [], 0
-    with path.open("xb") as blobs:
+    with _private(path) as blobs:
         for name, (before, after) in states.items():
             offsets = []
             for state in (before, after):
@@ -226,8 +226,12 @@ def _write_blobs(path: Path, states: Mapping[str, tuple[FileState | None, FileSt
     return tuple(touched)
 
 
+def _private(path: Path) -> BinaryIO:
+    return os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600), "wb")
+
+
 def _write_flushed(path: Path, data: bytes) -> None:
-    with path.open("xb") as file:
+    with _private(path) as file:
         file.write(data)
         file.flush()
         os.fsync(file.fileno())

@@ -161,10 +161,34 @@ def test_untouched_lines_keep_their_bytes(
 
 
 FRAGMENTS = st.sampled_from(
-    ["<<<<<<< SEARCH", " a.txt", "\n", "=======\n", ">>>>>>> REPLACE\n", "<<<<<<< CREATE ../x\n", ">>>>>>> END\n", "```\n",
-     "<<<<<<< RENAME a -> b\n", "--- a/a.txt\n", "+++ b/a.txt\n", "@@ -1 +1 @@\n", "-x\n", "+y\n", " z\n", "\\ No newline\n",
-     "diff --git a/a.txt b/a.txt\n", "rename to b\n", "new file mode 100644\n", "\r\n", "\0", "}", "@@\n", "GIT binary patch\n"]
-)  # fmt: skip
+    [
+        "<<<<<<< SEARCH",
+        " a.txt",
+        "\n",
+        "=======\n",
+        ">>>>>>> REPLACE\n",
+        "<<<<<<< CREATE ../x\n",
+        ">>>>>>> END\n",
+        "```\n",
+        "\r\n",
+        "}",
+        "\x00\n    ",
+        "<<<<<<< RENAME a -> b\n",
+        "--- a/a.txt\n",
+        "+++ b/a.txt\n",
+        "@@ -1 +1 @@\n",
+        "-x\n",
+        "+y\n",
+        " z\n",
+        "\\ No newline\n",
+        "@@\n\n    ",
+        "diff --git a/a.txt b/a.txt\n",
+        "rename to b\n",
+        "new file mode 100644\n",
+        "GIT binary patch\n",
+    ]
+)
+PARTS = st.sampled_from(["..", ".", "/", ".git", ".GIT", "git~1", "a", "\\", "\u200c", ":"])
 
 
 @settings(max_examples=300, deadline=None)
@@ -185,16 +209,13 @@ def test_no_answer_raises_or_writes(answer: str, size: int) -> None:
 
 
 @settings(max_examples=300, deadline=None)
-@given(
-    st.text(max_size=30)
-    | st.lists(st.sampled_from(["..", ".", "/", ".git", ".GIT", "git~1", "a", "\\", "\u200c", ":"])).map("".join)
-)
+@given(st.text(max_size=30) | st.lists(PARTS).map("".join))
 def test_a_path_that_passes_stays_inside(path: str) -> None:
     try:
         accepted = normalise(path)
     except edits.PathRefused:
         return
-    inside = os.path.normpath(os.path.join("/root", accepted))
+    inside = os.path.normpath(f"/root/{accepted}")
     assert inside == f"/root/{accepted}"
     assert not any(part.lower() == ".git" for part in accepted.split("/"))
     assert normalise(accepted) == accepted
