@@ -5,8 +5,11 @@ from __future__ import annotations
 import os
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+from .errors import ContextError
+from .git import run_git
 from .ignoring import GIT_FILE, Ignorer, RuleFile, parse_rules, read_plain
 
 
@@ -44,8 +47,20 @@ def walk(root: Path, left_out: Counter[str]) -> Iterator[str]:
 
 
 def global_rules() -> tuple[RuleFile, ...]:
-    """The user's global excludes at git's default place."""
-    base = os.environ.get("XDG_CONFIG_HOME") or os.path.expanduser("~/.config")  # noqa: PTH111
-    path = Path(base, "git", "ignore")
+    """The user's global excludes: where `core.excludesFile` of their own configuration says, or git's default place."""
+    path = _configured_excludes() or _default_excludes()
     data = read_plain(path)
     return (RuleFile(b"", parse_rules(data, str(path))),) if data else ()
+
+
+def _configured_excludes() -> Path | None:
+    with suppress(ContextError):
+        answer = run_git(Path("/"), "config", "--global", "--path", "--get", "core.excludesFile", accept=(0, 1, 128))
+        if answer:
+            return Path(os.fsdecode(answer.removesuffix(b"\n")))
+    return None
+
+
+def _default_excludes() -> Path:
+    configured = os.environ.get("XDG_CONFIG_HOME")
+    return Path(configured) / "git/ignore" if configured else Path("~/.config/git/ignore").expanduser()

@@ -84,6 +84,17 @@ def test_global_excludes_and_tracked_but_ignored(tmp_path: Path, own_configurati
     assert tracked == {"kept.swp": git(root, "hash-object", "kept.swp").decode().strip()}
 
 
+@pytest.mark.parametrize("configured", [True, False])
+def test_global_excludes_hold_outside_git_too(tmp_path: Path, own_configuration: Path, configured: bool) -> None:
+    place = own_configuration / ("mine" if configured else "git/ignore")
+    write(place.parent, {place.name: "*.swp\n"})
+    if configured:
+        (own_configuration / "config").write_text(f"[core]\n\texcludesFile = {place}\n")
+    write(tmp_path, {"a.txt": "x", "b.swp": "x"})
+    assert paths(tmp_path) == {"a.txt"}
+    assert explain(tmp_path, "b.swp").source == str(place)
+
+
 def test_submodules_are_listed_and_entered_only_if_selected(tmp_path: Path) -> None:
     inner = repository(tmp_path / "inner", {"lib.c": "x", ".gitignore": "*.o\n"}, commit=True)
     root = repository(tmp_path / "outer", {"main.c": "x"})
