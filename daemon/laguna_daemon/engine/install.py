@@ -15,7 +15,7 @@ from typing import Any
 from laguna_daemon.engine.model import open_model
 from laguna_daemon.engine.setup import interpreter as interpreters
 from laguna_daemon.engine.setup.commands import Commands
-from laguna_daemon.engine.setup.environment import STAMP, Environment, missing_wheels, wheel_folder
+from laguna_daemon.engine.setup.environment import STAMP, Environment, wheel_folder
 from laguna_daemon.engine.setup.lockfile import EngineKind, Lock, read_lock
 from laguna_daemon.engine.setup.packaged_model import SMOLLM2, PackagedModel, install_model
 from laguna_daemon.engine.setup.progress import Progress, Step, silent
@@ -142,24 +142,61 @@ def install(
     with one_at_a_time(lambda: progress(Step("wait", "another installation is running; waiting for it"))) as held:
         if engine_python is None and model is None and (found := _complete(kind, lock, wanted)):
             return Installation(found, wanted.folder if wanted else None, already=True)
-        downloads = _downloads(lock)
-        commands = _commands(downloads, held)
-        if engine_python is not None:
-            home = _adopt(kind, engine_python)
-        else:
-            home = _ensure(kind, lock, python, wanted if model is None else None, downloads, commands, progress)
-        folder = None
+        work = _Work(kind, lock, wanted, progress, held)
+        result = work.run(python, engine_python, model)
+        progress(Step("done", f"the {kind} engine is installed in {result.home.path}"))
+        return result
+
+
+class _Work:
+    """One installation under way, with the lock held."""
+
+    def __init__(self, kind: str, lock: Lock, model: PackagedModel | None, progress: Progress, held: int) -> None:
+        self._kind = kind
+        self._lock = lock
+        self._model = model
+        self._progress = progress
+        self._downloads = _downloads(lock)
+        self._commands = _commands(self._downloads, held)
+
+    def run(self, python: Path | None, engine_python: Path | None, model: Path | None) -> Installation:
+        """Environment, then model, then the downloads go."""
+        home = _adopt(self._kind, engine_python) if engine_python else None
+        price = cost(self._kind, self._lock, self._model if model is None else None)
+        if price.disk:
+            self._progress(Step("cost", f"the {self._kind} engine takes {price}"))
+            require_space(engines_dir(), price.peak)
+        home = home or self._environment(python)
         if model is not None:
-            folder = _link_model(kind, wanted, model)
-        elif wanted is not None:
-            if not wanted.usable():
-                require_space(models_dir(), wanted.disk + 2 * wanted.download)
-                install_model(wanted, home.python, downloads, commands, progress)
-            folder = wanted.folder
-        with disk_guard(downloads):
-            discard(downloads)
-        progress(Step("done", f"the {kind} engine is installed in {home.path}"))
+            folder: Path | None = _link_model(self._kind, self._model, model)
+        else:
+            folder = self._put_up_model(home)
+        with disk_guard(self._downloads):
+            discard(self._downloads)
         return Installation(home, folder, already=False)
+
+    def _environment(self, python: Path | None) -> EngineHome:
+        """The managed environment, built if it is not there; the outdated ones go once it is."""
+        home = installed(self._kind, self._lock)
+        if home is not None and home.current:
+            return home
+        interpreters.check_machine(self._lock)
+        chosen = interpreters.choose(python, self._lock)
+        folder = engines_dir() / f"{self._kind}-{self._lock.digest}"
+        Environment(self._lock, folder, self._downloads, self._commands, self._progress).build(chosen)
+        for path in _outdated(self._kind, self._lock):
+            discard(path)
+        home = _home(self._kind, folder, self._lock.digest)
+        if home is None:
+            raise InstallFailed(f"The environment in {folder} cannot be used after all.", "Run the command again.")
+        return home
+
+    def _put_up_model(self, home: EngineHome) -> Path | None:
+        if self._model is None:
+            return None
+        if not self._model.usable():
+            install_model(self._model, home.python, self._downloads, self._commands, self._progress)
+        return self._model.folder
 
 
 def remove(kind: str) -> int:
@@ -243,36 +280,6 @@ def _commands(downloads: Path, held: int) -> Commands:
         log = log_dir() / "install.log"
         log.unlink(missing_ok=True)
     return Commands(log, scratch, held)
-
-
-def _ensure(
-    kind: str,
-    lock: Lock,
-    python: Path | None,
-    model: PackagedModel | None,
-    downloads: Path,
-    commands: Commands,
-    progress: Progress,
-) -> EngineHome:
-    """The managed environment, built if it is not there; the outdated ones go once it is."""
-    home = installed(kind, lock)
-    if home is not None and home.current:
-        return home
-    interpreters.check_machine(lock)
-    chosen = interpreters.choose(python, lock)
-    price = cost(kind, lock, model)
-    progress(Step("cost", f"the {kind} engine takes {price}"))
-    require_space(engines_dir(), price.peak)
-    with disk_guard(downloads):
-        missing_wheels(lock, wheel_folder(downloads))
-    folder = engines_dir() / f"{kind}-{lock.digest}"
-    Environment(lock, folder, downloads, commands, progress).build(chosen)
-    for path in _outdated(kind, lock):
-        discard(path)
-    home = _home(kind, folder, lock.digest)
-    if home is None:
-        raise InstallFailed(f"The environment in {folder} cannot be used after all.", "Run the command again.")
-    return home
 
 
 def _outdated(kind: str, lock: Lock) -> list[Path]:

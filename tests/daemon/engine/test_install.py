@@ -194,9 +194,7 @@ def small_disk(folder: Path, megabytes: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
 
 
-def test_a_disk_that_runs_full_gives_one_message(
-    shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_runs_full_gives_one_message(shelf: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     write_wheel(shelf, "large", "1.0", files={"large.bin": bytes(90_000_000)})
     lock = parse_lock("cpu", "large==1.0\n")
     data = tmp_path / "small"

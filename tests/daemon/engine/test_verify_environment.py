@@ -27,9 +27,7 @@ def python(tmp_path: Path) -> Path:
 def check(python: Path, tmp_path: Path, pins: dict[str, str], without: tuple[str, ...] = ()) -> tuple[int, list[str]]:
     lock = tmp_path / "lock.json"
     lock.write_text(json.dumps({"pins": pins, "without": without}))
-    done = subprocess.run(
-        [python, "-I", verifier.__file__, lock], capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([python, "-I", verifier.__file__, lock], capture_output=True, text=True, check=False)
     return done.returncode, done.stdout.splitlines()
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from laguna_daemon.engine.setup.storage import disk_full, disk_guard
 
 _TICK = 0.25  # seconds between two looks at a running command
+_DISK_FULL = ("No space left on device", "Disk quota exceeded", "[Errno 27] File too large")
 _GRACE = 5.0  # seconds that an interrupted command gets to end by itself
 
 # Where pip installs to is ours to say; where it downloads from is the user's (PIP_INDEX_URL, PIP_FIND_LINKS,
@@ -92,7 +93,7 @@ class Commands:
         output = self._since(start)
         if status == 0:
             return output
-        if "No space left on device" in output or "Disk quota exceeded" in output:
+        if any(sign in output for sign in _DISK_FULL):
             raise disk_full(self._scratch)
         raise CommandFailed(status, output)
 

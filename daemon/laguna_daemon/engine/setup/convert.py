@@ -132,9 +132,7 @@ def verify(fields: dict[str, Any], folder: Path) -> None:
     loaded = AutoTokenizer.from_pretrained(str(folder), local_files_only=True)
     if loaded(SAMPLE)["input_ids"] != ids:
         raise SystemExit("convert: transformers reads another tokenizer out of the folder")
-    chat = loaded.apply_chat_template(
-        [{"role": "user", "content": "hi"}], add_generation_prompt=True, tokenize=False
-    )
+    chat = loaded.apply_chat_template([{"role": "user", "content": "hi"}], add_generation_prompt=True, tokenize=False)
     opening = fields["tokenizer.ggml.tokens"][fields["tokenizer.ggml.bos_token_id"]]
     if not chat.startswith(opening) or not chat.endswith(f"{opening}assistant\n"):
         raise SystemExit(f"convert: unexpected chat template: {chat!r}")

@@ -1,5 +1,7 @@
 """Model checkpoints from the Hugging Face hub: at a pinned revision, resumable, checked file by file.
 
+A transfer that breaks off goes on from where it was; a run that ended is continued file by file.
+
 Only on request, and the only place that talks to the hub. HF_ENDPOINT, HF_TOKEN and the hub's other variables work as
 usual.
 """
@@ -19,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 from laguna_daemon.engine.profile import Profile
 from laguna_daemon.engine.setup.progress import Progress, Step, silent
 from laguna_daemon.engine.setup.storage import (
+    DISK_FULL,
     DOWNLOAD_LOCK,
     InstallFailed,
     discard,
@@ -31,7 +34,7 @@ from laguna_daemon.engine.setup.storage import (
     size_of,
     write_durably,
 )
-from laguna_daemon.errors import EngineUnavailable, UsageError
+from laguna_daemon.errors import EngineUnavailable, LagunaError, UsageError
 
 if TYPE_CHECKING:
     from huggingface_hub.hf_api import RepoFile
@@ -96,6 +99,7 @@ def download(checkpoint: Checkpoint, *, progress: Progress = silent) -> bool:
         staging = models_dir() / f".{checkpoint.name}.{checkpoint.revision[:12]}.part"
         with disk_guard(staging), _hub_errors(checkpoint):
             staging.mkdir(mode=0o700, exist_ok=True)
+            _drop_partial_files(staging)
             files = _files(checkpoint)
             total = sum(file.size for file in files)
             missing = max(total - size_of(staging), 0)
@@ -110,6 +114,12 @@ def download(checkpoint: Checkpoint, *, progress: Progress = silent) -> bool:
         write_durably(staging / ORIGIN, json.dumps(told, indent=2) + "\n")
         publish(staging, checkpoint.folder)
     return True
+
+
+def _drop_partial_files(staging: Path) -> None:
+    """Remove what a killed run left of single files: the library names them anew each time."""
+    for partial in (staging / ".cache").rglob("*.incomplete"):
+        partial.unlink()
 
 
 def _present(checkpoint: Checkpoint) -> bool:
@@ -193,13 +203,9 @@ def _matches(path: Path, file: RepoFile) -> bool:
 @contextlib.contextmanager
 def _hub_errors(checkpoint: Checkpoint) -> Iterator[None]:
     """Turn what the hub's library raises into one message; a full disk is left to the disk's own."""
-    import httpx
     from huggingface_hub import errors
 
     where = f"{checkpoint.repository} at {checkpoint.revision[:12]}"
-    known: tuple[type[Exception], ...] = (
-        errors.HfHubHTTPError, errors.LocalEntryNotFoundError, errors.OfflineModeIsEnabled, httpx.HTTPError,
-    )  # fmt: skip
     try:
         yield
     except errors.GatedRepoError as error:
@@ -210,7 +216,11 @@ def _hub_errors(checkpoint: Checkpoint) -> Iterator[None]:
         raise EngineUnavailable(
             f"The hub has no {where}.", "Check the names; for a private repository set HF_TOKEN."
         ) from error
-    except known as error:
+    except Exception as error:
+        full = isinstance(error, OSError) and error.errno in DISK_FULL
+        if full or isinstance(error, LagunaError | MemoryError):
+            raise
+        # The library lets its HTTP client's exceptions through, and has changed that client between releases.
         raise EngineUnavailable(
             f"{where} could not be downloaded: {_first_line(error)}",
             "Check the network (HF_ENDPOINT names a mirror), then run the same command again: it continues.",

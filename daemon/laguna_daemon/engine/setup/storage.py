@@ -22,7 +22,7 @@ from laguna_daemon.paths import data_dir
 
 INSTALL_LOCK = ".install.lock"
 DOWNLOAD_LOCK = ".download.lock"  # apart: a checkpoint can take hours
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+DISK_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 
 
 class InstallFailed(EngineUnavailable):
@@ -57,7 +57,7 @@ def disk_guard(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.errno in _FULL:
+        if error.errno in DISK_FULL:
             raise disk_full(folder) from error
         if error.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
             raise InstallFailed(
