@@ -16,7 +16,7 @@ from support.trace import FLAGS
 
 
 def real_options() -> dict[str, Any]:
-    """What a HostProcess needs to host the real engine: the one LAGUNA_TEST_ENGINE_PYTHON names, or an installed one."""
+    """What a HostProcess needs for the real engine: LAGUNA_TEST_ENGINE_PYTHON's, or an installed one."""
     found = engine_environment()
     if "LAGUNA_ENGINE__PYTHON" in found:
         return {"python": found["LAGUNA_ENGINE__PYTHON"], "model": found["LAGUNA_ENGINE__MODEL"]}

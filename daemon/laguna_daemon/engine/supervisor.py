@@ -218,7 +218,9 @@ class EngineHost:
             if await child.wait(self._check_every):
                 break
             try:
-                why = watch.look(await self._client.metrics(), time.monotonic())
+                metrics = await self._client.metrics()
+                healthy = await self._client.health()
+                why = watch.look(metrics, time.monotonic()) or watch.health(healthy, time.monotonic())
             except LagunaError:
                 why = watch.silence(time.monotonic())
             if why is not None:

@@ -6,6 +6,7 @@ from laguna_daemon.engine.diagnosis import Diagnosis
 from laguna_daemon.engine.metrics import Metrics
 
 _ADVICE = "It is started again; if this repeats, look at its log (laguna-daemon logs) and the GPU's."
+_SICK = 10.0  # seconds that an engine's core gets to take its server with it
 
 
 class WedgeWatch:
@@ -19,6 +20,7 @@ class WedgeWatch:
         self._last: tuple[float, ...] | None = None
         self._moved: float | None = None
         self._silent: float | None = None
+        self._sick: float | None = None
 
     def look(self, metrics: Metrics, now: float) -> Diagnosis | None:
         """Take a reading at ``now`` (monotonic seconds); a Diagnosis once the engine counts as wedged."""
@@ -37,6 +39,16 @@ class WedgeWatch:
             _ADVICE,
             False,
         )
+
+    def health(self, healthy: bool, now: float) -> Diagnosis | None:
+        """Note at ``now`` what an engine that answers says of itself: its server can outlive its core."""
+        if healthy:
+            self._sick = None
+            return None
+        self._sick = now if self._sick is None else self._sick
+        if now - self._sick < min(_SICK, self._seconds):
+            return None
+        return Diagnosis("dead", "The engine's core has died: it says that it cannot serve.", _ADVICE, False)
 
     def silence(self, now: float) -> Diagnosis | None:
         """Note at ``now`` that the engine did not answer; a Diagnosis once that has lasted too long."""

@@ -81,7 +81,7 @@ def test_ngram_speculation_is_greedy() -> None:
 
 def test_context() -> None:
     check(sampling(max_tokens=48), PLAIN, 2000)
-    with pytest.raises(OverBudget, match="2001 tokens and asks for 48 more; .* holds 2048"):
+    with pytest.raises(OverBudget, match=r"2001 tokens and asks for 48 more; .* holds 2048"):
         check(sampling(max_tokens=48), PLAIN, 2001)
     with pytest.raises(ParameterRefused, match="empty"):
         check(sampling(), PLAIN, 0)

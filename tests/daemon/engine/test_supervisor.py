@@ -79,9 +79,8 @@ async def test_stop_while_starting(make_host: Hosts) -> None:
     host = make_host("--start-seconds", 60)
     await host.start()
     waiting = asyncio.create_task(host.ready())
-    while host.state.pid is None:
+    while (pid := host.state.pid) is None:  # noqa: ASYNC110 - any state with a pid
         await asyncio.sleep(0.01)
-    pid = host.state.pid
     await host.stop()
     assert gone([pid], 1)
     with pytest.raises(EngineUnavailable):
@@ -165,7 +164,7 @@ async def test_a_wedged_engine_is_started_again(make_host: Hosts) -> None:
     await host.start()
     client = await host.ready()
     asking = asyncio.create_task(work(client, 100, 5000))
-    while not (await client.metrics()).generated_tokens:
+    while not (await client.metrics()).generated_tokens:  # noqa: ASYNC110 - another process has no event
         await asyncio.sleep(0.01)
     await client._http.post("/control/wedge", json=True)
     state = await until(host, "backoff")
@@ -185,6 +184,17 @@ async def test_a_stopped_process_counts_as_wedged(make_host: Hosts) -> None:
     state = await until(host, "backoff")
     assert state.error is not None
     assert "did not answer" in state.error
+    await host.ready()
+
+
+async def test_an_engine_that_says_it_is_dead_is_started_again(make_host: Hosts) -> None:
+    host = make_host(supervision={"wedge_seconds": 0.5})
+    await host.start()
+    client = await host.ready()
+    await client._http.post("/control/health", json=False)
+    state = await until(host, "backoff")
+    assert state.error is not None
+    assert "cannot serve" in state.error
     await host.ready()
 
 

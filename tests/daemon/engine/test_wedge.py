@@ -49,6 +49,17 @@ def test_idleness_is_no_wedge_and_does_not_count_towards_one() -> None:
     assert watch.look(BUSY, 1061) is not None
 
 
+def test_a_server_that_outlives_its_core() -> None:
+    watch = WedgeWatch(60)
+    assert watch.health(False, 0) is None
+    assert watch.health(True, 9) is None
+    assert watch.health(False, 11) is None
+    assert watch.health(False, 20) is None
+    why = watch.health(False, 21)
+    assert why is not None
+    assert why.kind == "dead"
+
+
 def test_silence() -> None:
     watch = WedgeWatch(60)
     assert watch.silence(0) is None
