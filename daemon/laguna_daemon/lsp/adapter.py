@@ -155,6 +155,26 @@ class _Protocol(LanguageServerProtocol):
 
     # Parts of pygls that log bodies, put tracebacks on the wire or count on a writer of its own
 
+    def _execute_handler(
+        self,
+        msg_id: MessageId,
+        handler: Handler,
+        callback: Callable[["Future[Any]"], None],
+        args: tuple[Any, ...] | None = None,
+        kwargs: dict[str, Any] | None = None,
+    ) -> None:
+        future: Any = Future()
+        try:
+            result = handler(*(args or ()))
+        except Exception as error:
+            future.set_exception(error)
+        else:
+            if inspect.isawaitable(result):
+                future = self._request_futures[msg_id] = asyncio.ensure_future(result)  # type: ignore[assignment]
+            else:
+                future.set_result(result)
+        future.add_done_callback(callback)
+
     def _handle_cancel_notification(self, msg_id: MessageId) -> None:
         # lsprotocol lets anything pass as an id.
         future = self._request_futures.pop(msg_id, None) if isinstance(msg_id, int | str) else None
@@ -218,24 +238,17 @@ class Peer:
     def on_request(
         self, method: str, handler: Handler, model: type[BaseModel] | None = None, options: Any = None
     ) -> None:
-        """Serve `method` with a plain function (runs before the next message) or a coroutine function.
+        """Serve `method`: `handler` is called before the next message is looked at, and may return a coroutine.
 
         Params come as `model`, or as lsprotocol's type of a standard method.
         """
         if model is not None:
             self._protocol.models[method] = model
-        if inspect.iscoroutinefunction(handler):
 
-            async def serve_later(params: Any) -> Any:
-                return await handler(params)
+        def serve(params: Any) -> Any:  # pygls marks what it registers, and a method cannot be marked
+            return handler(params)
 
-            self._protocol.fm.feature(method, options)(serve_later)
-        else:
-
-            def serve(params: Any) -> Any:
-                return handler(params)
-
-            self._protocol.fm.feature(method, options)(serve)
+        self._protocol.fm.feature(method, options)(serve)
 
     def on_notification(self, method: str, handler: Handler, model: type[BaseModel] | None = None) -> None:
         """Take notifications of `method`; see on_request."""
@@ -287,7 +300,7 @@ class Peer:
 
     async def aclose(self) -> None:
         """Cancel what is running, wait until it has let go, and close the stream."""
-        # Every handler is a coroutine function here, so these are tasks, whatever pygls declares.
+        # Only what can be awaited is kept there, so these are tasks, whatever pygls declares.
         running = cast("list[asyncio.Task[Any]]", list(self._protocol._request_futures.values()))
         waiting: list[asyncio.Future[Any]] = [*running, *self._protocol.calls.values()]
         for future in waiting:

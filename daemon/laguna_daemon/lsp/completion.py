@@ -3,7 +3,7 @@
 import asyncio
 import itertools
 from collections import Counter
-from collections.abc import Coroutine
+from collections.abc import Awaitable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +13,7 @@ from laguna_daemon.errors import EngineUnavailable
 from laguna_daemon.lsp import filters
 from laguna_daemon.lsp.documents import Document, Documents, Place
 from laguna_daemon.lsp.ports import ServicePort
+from laguna_daemon.lsp.positions import to_column
 from laguna_daemon.lsp.roots import Locator
 from laguna_daemon.schemas import CompleteRequest, CompletionEvent
 
@@ -23,52 +24,49 @@ ACCEPTED = "laguna.didAcceptCompletion"
 
 
 @dataclass(frozen=True, slots=True)
-class Suggestion:
-    """Text to insert at `place`."""
+class Question:
+    """A place in a document where text is wanted, as it was when the request came."""
 
-    id: str
-    text: str
+    uri: str
+    turn: int
+    document: Document
     place: Place
+    site: filters.Site
+    prefix: str
+    suffix: str
 
 
 class Completion:
-    """One client's completions: for each document at most one is being made."""
+    """One client's completions: for each document at most one is being made.
+
+    A document's turn changes with every request and every change of its text; an answer counts only in the turn
+    of its request. Requests are taken when they come, not when their task first runs: a change may stand right
+    behind them in the same read.
+    """
 
     def __init__(self, service: ServicePort, documents: Documents, locator: Locator) -> None:
         self._service = service
         self._documents = documents
         self._locator = locator
         self._running: dict[str, asyncio.Task[str]] = {}
-        self._ids = itertools.count(1)
+        self._turns: dict[str, int] = {}
+        self._numbers = itertools.count(1)
         self.counts: Counter[str] = Counter()  # shown, accepted, ...: kept here and nowhere else
 
-    async def inline(self, params: types.InlineCompletionParams) -> types.InlineCompletionList | None:
+    def inline(self, params: types.InlineCompletionParams) -> Awaitable[types.InlineCompletionList | None]:
         """One suggestion; an empty list if there is none; None if the text has moved on meanwhile.
 
         Neovim takes an empty list as "show nothing", and None as "leave what is shown".
         """
-        found = await self._suggest(params.text_document.uri, params.position)
-        if found is None:
-            return None
-        if not found.text:
-            return types.InlineCompletionList(items=[])
-        position = types.Position(found.place.line, found.place.column)
-        command = types.Command(title="Suggestion accepted", command=ACCEPTED, arguments=[found.id])
-        item = types.InlineCompletionItem(
-            insert_text=found.text, range=types.Range(position, position), command=command
-        )
-        return types.InlineCompletionList(items=[item])
+        return self._inline(self._take(params.text_document.uri, params.position))
 
-    async def listed(self, params: types.CompletionParams) -> types.CompletionList:
+    def listed(self, params: types.CompletionParams) -> Awaitable[types.CompletionList]:
         """The same suggestion as an item of the editor's completion menu."""
-        found = await self._suggest(params.text_document.uri, params.position)
-        document = self._documents.get(params.text_document.uri)
-        if found is None or document is None or not found.text:
-            return types.CompletionList(is_incomplete=True, items=[])
-        return types.CompletionList(is_incomplete=True, items=[_menu_item(document, found)])
+        return self._listed(self._take(params.text_document.uri, params.position))
 
     def changed(self, uri: str) -> None:
         """The document is another one now: what is being made for it is of no use."""
+        self._turns.pop(uri, None)
         running = self._running.pop(uri, None)
         if running is not None:
             running.cancel()
@@ -86,51 +84,74 @@ class Completion:
         """`laguna/didPartiallyAcceptCompletion`."""
         self.counts["partially accepted"] += 1
 
-    async def _suggest(self, uri: str, position: types.Position) -> Suggestion | None:
-        """What to insert, "" if there is nothing; None if superseded, or if the document is another one by now."""
+    def _take(self, uri: str, position: types.Position) -> Question | None:
         document = self._documents.get(uri)
         if document is None:
             return None
         self.changed(uri)  # a new request supersedes the one before: not every client cancels it
-        version = document.version
-        place = document.place(*document.locate(Place(position.line, position.character)))
-        text = await self._supersedable(uri, self._make(uri, document, place))
-        if text is None or self._documents.get(uri) is not document or document.version != version:
-            return None
-        return Suggestion(f"c{next(self._ids)}", text, place)
-
-    async def _supersedable(self, uri: str, making: Coroutine[None, None, str]) -> str | None:
-        """The result, None if superseded. Cancelling waits until the engine has let go."""
-        work = asyncio.create_task(making)
-        self._running[uri] = work
-        try:
-            await asyncio.wait({work})
-        finally:
-            if self._running.get(uri) is work:
-                del self._running[uri]
-            if not work.done():
-                work.cancel()
-                await asyncio.wait({work})
-        return None if work.cancelled() else work.result()
-
-    async def _make(self, uri: str, document: Document, place: Place) -> str:
-        line, index = document.locate(place)
-        site = filters.Site(before=document.lines[line][:index], rest=document.rest_of_line(place))
-        request = CompleteRequest(
-            path="",
-            language=document.language,
+        turn = self._turns[uri] = next(self._numbers)
+        line, index = document.locate(Place(position.line, position.character))
+        place = document.place(line, index)
+        return Question(
+            uri=uri,
+            turn=turn,
+            document=document,
+            place=place,
+            site=filters.Site(before=document.lines[line][:index], rest=document.rest_of_line(place)),
             prefix=document.before(place, PREFIX_CHARS),
             suffix=document.after(place, SUFFIX_CHARS),
         )
-        path = self._locator.path_of(uri)
+
+    async def _inline(self, question: Question | None) -> types.InlineCompletionList | None:
+        text = await self._text(question)
+        if question is None or text is None:
+            return None
+        if not text:
+            return types.InlineCompletionList(items=[])
+        position = types.Position(question.place.line, question.place.column)
+        item = types.InlineCompletionItem(
+            insert_text=text, range=types.Range(position, position), command=_on_accept(question)
+        )
+        return types.InlineCompletionList(items=[item])
+
+    async def _listed(self, question: Question | None) -> types.CompletionList:
+        text = await self._text(question)
+        items = [_menu_item(question, text)] if question is not None and text else []
+        return types.CompletionList(is_incomplete=True, items=items)
+
+    async def _text(self, question: Question | None) -> str | None:
+        """What to insert, "" if there is nothing; None if superseded. Cancelling waits until the engine has let go."""
+        if question is None or self._turns.get(question.uri) != question.turn:
+            return None
+        work = asyncio.create_task(self._make(question))
+        self._running[question.uri] = work
+        try:
+            await asyncio.wait({work})
+        finally:
+            if self._running.get(question.uri) is work:
+                del self._running[question.uri]
+            if not work.done():
+                work.cancel()
+                await asyncio.wait({work})
+        if work.cancelled() or self._turns.get(question.uri) != question.turn:
+            return None
+        return work.result()
+
+    async def _make(self, question: Question) -> str:
+        path = self._locator.path_of(question.uri)
         root = await self._locator.root_of(path)
-        request.root = None if root is None else str(root)
-        request.path = _shown_path(uri, path, root)
+        request = CompleteRequest(
+            root=None if root is None else str(root),
+            path=_shown_path(question.uri, path, root),
+            language=question.document.language,
+            prefix=question.prefix,
+            suffix=question.suffix,
+        )
         try:
             result = await self._service.complete(request)
         except EngineUnavailable:
             return ""  # the status says why; an error at each keystroke would help nobody
-        return filters.apply(result.text, site)
+        return filters.apply(result.text, question.site)
 
 
 def _shown_path(uri: str, path: Path | None, root: Path | None) -> str:
@@ -141,15 +162,19 @@ def _shown_path(uri: str, path: Path | None, root: Path | None) -> str:
     return path.name
 
 
-def _menu_item(document: Document, found: Suggestion) -> types.CompletionItem:
+def _on_accept(question: Question) -> types.Command:
+    return types.Command(title="Suggestion accepted", command=ACCEPTED, arguments=[f"c{question.turn}"])
+
+
+def _menu_item(question: Question, text: str) -> types.CompletionItem:
     """A menu item that survives the client's filter: it replaces the word before the cursor by itself."""
-    line, index = document.locate(found.place)
-    start = index
-    while start > 0 and (document.lines[line][start - 1].isalnum() or document.lines[line][start - 1] == "_"):
+    before = question.site.before
+    start = len(before)
+    while start > 0 and (before[start - 1].isalnum() or before[start - 1] == "_"):
         start -= 1
-    text = document.lines[line][start:index] + found.text
-    first = document.place(line, start)
-    place = types.Range(types.Position(first.line, first.column), types.Position(found.place.line, found.place.column))
+    text = before[start:] + text
+    place = question.place
+    first = to_column(before, start, question.document.encoding)
     return types.CompletionItem(
         label=text.strip().partition("\n")[0],
         kind=types.CompletionItemKind.Text,
@@ -158,6 +183,9 @@ def _menu_item(document: Document, found: Suggestion) -> types.CompletionItem:
         filter_text=text,
         insert_text_format=types.InsertTextFormat.PlainText,
         insert_text_mode=types.InsertTextMode.AsIs,
-        text_edit=types.TextEdit(range=place, new_text=text),
-        command=types.Command(title="Suggestion accepted", command=ACCEPTED, arguments=[found.id]),
+        text_edit=types.TextEdit(
+            range=types.Range(types.Position(place.line, first), types.Position(place.line, place.column)),
+            new_text=text,
+        ),
+        command=_on_accept(question),
     )

@@ -65,7 +65,7 @@ class Session:
         tell = self._peer.on_notification
         tell(types.INITIALIZED, self._initialized)
         tell(types.SET_TRACE, lambda params: None)
-        tell(types.TEXT_DOCUMENT_DID_OPEN, self._sync.did_open)
+        tell(types.TEXT_DOCUMENT_DID_OPEN, self._did_open)
         tell(types.TEXT_DOCUMENT_DID_CHANGE, self._did_change)
         tell(types.TEXT_DOCUMENT_DID_CLOSE, self._did_close)
         tell(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, self._folders_changed)
@@ -103,6 +103,10 @@ class Session:
         if self._watching is None:
             self._watching = asyncio.create_task(self._status.watch())
             self._watching.add_done_callback(_log_failure)
+
+    def _did_open(self, params: types.DidOpenTextDocumentParams) -> None:
+        self.completion.changed(params.text_document.uri)
+        self._sync.did_open(params)
 
     def _did_change(self, params: types.DidChangeTextDocumentParams) -> None:
         if self._sync.did_change(params) is not None:

@@ -43,6 +43,7 @@ def test_pygls_is_imported_in_one_module():
     "name",
     [
         "_register_builtin_features",
+        "_execute_handler",
         "_handle_cancel_notification",
         "_send_handler_result",
         "_check_handler_result",

@@ -293,6 +293,32 @@ async def test_answer_for_an_old_version_is_dropped(connect, stand, tmp_path):
     assert stand.service.aborted == 1
 
 
+async def test_requests_are_taken_as_they_come(connect, stand, tmp_path):
+    """What stands in one write is one read of the server: no task runs in between."""
+    client = await connect()
+    await client.initialize()
+    uri = (tmp_path / "a.py").as_uri()
+    client.open(uri, "x = ")
+    await client.settle()
+
+    def ask(number: int, column: int) -> dict[str, object]:
+        return {"id": number, "method": "textDocument/inlineCompletion", "params": inline(uri, 0, column)}
+
+    document = {"uri": uri, "version": 2}
+    change = {"textDocument": document, "contentChanges": [edit((0, 4), (0, 4), "10")]}
+    client.write(
+        encode(
+            *(ask(number, 4) for number in range(100, 110)),
+            {"method": "textDocument/didChange", "params": change},
+            *(ask(number, 6) for number in range(110, 120)),
+        )
+    )
+    results = [(await client.answer(number))["result"] for number in range(100, 120)]
+    assert results[:-1] == [None] * 19
+    assert results[-1]["items"][0]["insertText"] == "pass"
+    assert [asked.prefix for asked in stand.service.completed] == ["x = 10"]
+
+
 async def test_no_suggestion_without_engine_or_document(connect, stand, tmp_path):
     client = await connect()
     await client.initialize()
