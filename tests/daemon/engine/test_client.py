@@ -247,7 +247,8 @@ async def stream_of(*chunks: bytes) -> AsyncIterator[bytes]:
 
 @pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
 async def test_events_however_they_are_cut(size: int) -> None:
-    raw = b': keep-alive\r\n\r\nevent: x\ndata: {"a":"\xe2\x80\xa8\\f"}\n\ndata:{"b":2}\r\n\r\ndata: [DONE]\n\ndata: {}\n\n'
+    comment, first = b": keep-alive\r\n\r\nevent: x\n", b'data: {"a":"\xe2\x80\xa8\\f"}\n\n'
+    raw = comment + first + b'data:{"b":2}\r\n\r\ndata: [DONE]\n\ndata: {}\n\n'
     chunks = [raw[start : start + size] for start in range(0, len(raw), size)]
     assert [event async for event in events(stream_of(*chunks))] == [{"a": "\u2028\x0c"}, {"b": 2}]
 
