@@ -25,6 +25,9 @@ __all__ = [
     "refresh",
 ]
 
+_MOST_ARGUMENTS = 400
+"""Paths given to one call of git: the kernel bounds a command line, and beyond some hundreds all is as quick."""
+
 
 def list_files(root: Path, selection: Selection = EVERYTHING) -> Listing:
     """Every path git would list at `root` (`git ls-files -co --exclude-standard`), less the user's own
@@ -83,7 +86,10 @@ def _by_repository(paths: Iterable[str], modules: list[str]) -> dict[str, list[s
 
 def _names_of(root: Path, paths: tuple[str, ...]) -> list[Named]:
     try:
-        return git_names(root, False, paths)
+        if len(paths) <= _MOST_ARGUMENTS:
+            return git_names(root, False, paths)
+        wanted = set(paths)
+        return [name for name in git_names(root, False) if name.path in wanted]
     except NotARepository:
         ignorer = Ignorer(root, GIT_FILE, wider=global_rules())
         return [Named(path, False, None) for path in paths if not ignorer.ignores(path)]

@@ -368,6 +368,12 @@ def test_refresh_says_what_a_new_listing_would(tmp_path: Path) -> None:
     assert now["a.txt"] != known["a.txt"]
 
 
+def test_refresh_of_very_many_paths(tmp_path: Path) -> None:
+    names = [f"{'long' * 40}{i}.txt" for i in range(900)]
+    root = repository(tmp_path, dict.fromkeys(names, "x"))
+    assert refresh(root, names, {}) == {entry.path: entry for entry in list_files(root).entries}
+
+
 def test_refresh_outside_git(tmp_path: Path) -> None:
     write(tmp_path, {".gitignore": "*.log\n", "a.txt": "x", "d.log": "x"})
     found = refresh(tmp_path, ["a.txt", "d.log"], {})
