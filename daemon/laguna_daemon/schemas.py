@@ -280,6 +280,20 @@ class EditorStatus(Wire):
     workspaces: list[WorkspaceStatus] = []
 
 
+class EditorCompletion(LspParams):
+    """``laguna.completion``: automatic suggestions on or off, and their longest length."""
+
+    enabled: bool = True
+    max_tokens: int | None = Field(default=None, ge=1)
+
+
+class EditorSettings(LspParams):
+    """The editor's section ``laguna``; it affects this editor's session only."""
+
+    completion: EditorCompletion = EditorCompletion()
+    thinking: bool | None = None
+
+
 class CompletionEvent(LspParams):
     """What the user did with a suggestion; ``accepted_length`` counts UTF-16 units. Kept in memory only."""
 

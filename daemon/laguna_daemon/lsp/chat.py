@@ -8,6 +8,7 @@ from pathlib import Path
 from lsprotocol import types
 
 from laguna_daemon.lsp.adapter import Peer
+from laguna_daemon.lsp.configuration import Configuration
 from laguna_daemon.lsp.documents import Documents, Place
 from laguna_daemon.lsp.errors import Code, ResponseError, invalid_params
 from laguna_daemon.lsp.ports import ServicePort
@@ -65,11 +66,19 @@ class _Reply:
 class Chat:
     """One client's questions."""
 
-    def __init__(self, service: ServicePort, peer: Peer, documents: Documents, locator: Locator) -> None:
+    def __init__(
+        self,
+        service: ServicePort,
+        peer: Peer,
+        documents: Documents,
+        locator: Locator,
+        configuration: Configuration,
+    ) -> None:
         self._service = service
         self._peer = peer
         self._documents = documents
         self._locator = locator
+        self._configuration = configuration
         self.server_progress = False  # the client lets us make progress bars of our own
         self._asking: dict[ProgressToken, asyncio.Task[ChatResult]] = {}
 
@@ -141,7 +150,7 @@ class Chat:
             conversation=params.conversation,
             references=references,
             no_context=root is None,
-            thinking=params.thinking,
+            thinking=self._configuration.settings.thinking if params.thinking is None else params.thinking,
             max_tokens=params.max_tokens,
             temperature=params.temperature,
             seed=params.seed,

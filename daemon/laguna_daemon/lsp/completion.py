@@ -11,6 +11,7 @@ from lsprotocol import types
 
 from laguna_daemon.errors import EngineUnavailable
 from laguna_daemon.lsp import filters
+from laguna_daemon.lsp.configuration import Configuration
 from laguna_daemon.lsp.documents import Document, Documents, Place
 from laguna_daemon.lsp.ports import ServicePort
 from laguna_daemon.lsp.positions import to_column
@@ -44,17 +45,20 @@ class Completion:
     behind them in the same read.
     """
 
-    def __init__(self, service: ServicePort, documents: Documents, locator: Locator) -> None:
+    def __init__(
+        self, service: ServicePort, documents: Documents, locator: Locator, configuration: Configuration
+    ) -> None:
         self._service = service
         self._documents = documents
         self._locator = locator
+        self._configuration = configuration
         self._running: dict[str, asyncio.Task[str]] = {}
         self._turns: dict[str, int] = {}
         self._numbers = itertools.count(1)
         self.counts: Counter[str] = Counter()  # shown, accepted, ...: kept here and nowhere else
 
     def inline(self, params: types.InlineCompletionParams) -> Awaitable[types.InlineCompletionList | None]:
-        """One suggestion; an empty list if there is none; None if the text has moved on meanwhile.
+        """One suggestion; an empty list if there is none or none is wanted; None if the text has moved on.
 
         Neovim takes an empty list as "show nothing", and None as "leave what is shown".
         """
@@ -86,7 +90,7 @@ class Completion:
 
     def _take(self, uri: str, position: types.Position) -> Question | None:
         document = self._documents.get(uri)
-        if document is None:
+        if document is None or not self._configuration.settings.completion.enabled:
             return None
         self.changed(uri)  # a new request supersedes the one before: not every client cancels it
         turn = self._turns[uri] = next(self._numbers)
@@ -103,10 +107,10 @@ class Completion:
         )
 
     async def _inline(self, question: Question | None) -> types.InlineCompletionList | None:
-        text = await self._text(question)
-        if question is None or text is None:
+        text = "" if question is None else await self._text(question)
+        if text is None:
             return None
-        if not text:
+        if question is None or not text:
             return types.InlineCompletionList(items=[])
         position = types.Position(question.place.line, question.place.column)
         item = types.InlineCompletionItem(
@@ -115,13 +119,13 @@ class Completion:
         return types.InlineCompletionList(items=[item])
 
     async def _listed(self, question: Question | None) -> types.CompletionList:
-        text = await self._text(question)
+        text = None if question is None else await self._text(question)
         items = [_menu_item(question, text)] if question is not None and text else []
         return types.CompletionList(is_incomplete=True, items=items)
 
-    async def _text(self, question: Question | None) -> str | None:
+    async def _text(self, question: Question) -> str | None:
         """What to insert, "" if there is nothing; None if superseded. Cancelling waits until the engine has let go."""
-        if question is None or self._turns.get(question.uri) != question.turn:
+        if self._turns.get(question.uri) != question.turn:
             return None
         work = asyncio.create_task(self._make(question))
         self._running[question.uri] = work
@@ -146,6 +150,7 @@ class Completion:
             language=question.document.language,
             prefix=question.prefix,
             suffix=question.suffix,
+            max_tokens=self._configuration.settings.completion.max_tokens,
         )
         try:
             result = await self._service.complete(request)

@@ -11,6 +11,7 @@ from laguna_daemon import __version__
 from laguna_daemon.lsp.adapter import Peer, choose_encoding
 from laguna_daemon.lsp.chat import Chat
 from laguna_daemon.lsp.completion import ACCEPTED, Completion
+from laguna_daemon.lsp.configuration import Configuration
 from laguna_daemon.lsp.documents import Documents
 from laguna_daemon.lsp.errors import invalid_params
 from laguna_daemon.lsp.ports import ServicePort
@@ -43,8 +44,9 @@ class Session:
         self.workspaces = Workspaces(find_root)
         self._sync = Sync(self.id, self.documents, service.buffers)
         locator = Locator(self._sync, self.workspaces)
-        self.completion = Completion(service, self.documents, locator)
-        self._chat = Chat(service, self._peer, self.documents, locator)
+        self._configuration = Configuration(self._peer)
+        self.completion = Completion(service, self.documents, locator, self._configuration)
+        self._chat = Chat(service, self._peer, self.documents, locator, self._configuration)
         self._status = StatusReport(service, self._peer)
         self._watching: asyncio.Task[None] | None = None
         self._register()
@@ -58,6 +60,7 @@ class Session:
             self._service.buffers.drop(self.id)
             if self._watching is not None:
                 self._watching.cancel()
+            self._configuration.close()
             await self._peer.aclose()
 
     def _register(self) -> None:
@@ -68,6 +71,7 @@ class Session:
         tell(types.TEXT_DOCUMENT_DID_OPEN, self._did_open)
         tell(types.TEXT_DOCUMENT_DID_CHANGE, self._did_change)
         tell(types.TEXT_DOCUMENT_DID_CLOSE, self._did_close)
+        tell(types.WORKSPACE_DID_CHANGE_CONFIGURATION, self._configuration.changed)
         tell(types.WORKSPACE_DID_CHANGE_WORKSPACE_FOLDERS, self._folders_changed)
         tell(types.WINDOW_WORK_DONE_PROGRESS_CANCEL, self._chat.progress_cancelled)
         tell("laguna/didShowCompletion", self.completion.shown, CompletionEvent)
@@ -86,6 +90,7 @@ class Session:
         if params.client_info is not None:
             self.client = f"{params.client_info.name} {params.client_info.version or ''}".rstrip()
         self.documents.encoding = Encoding(choose_encoding(params.capabilities))
+        self._configuration.initialize(params)
         for folder in _folders(params):
             self.workspaces.add(folder)
         window = params.capabilities.window
@@ -103,6 +108,7 @@ class Session:
         if self._watching is None:
             self._watching = asyncio.create_task(self._status.watch())
             self._watching.add_done_callback(_log_failure)
+            self._configuration.initialized()
 
     def _did_open(self, params: types.DidOpenTextDocumentParams) -> None:
         self.completion.changed(params.text_document.uri)

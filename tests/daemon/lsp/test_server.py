@@ -323,7 +323,7 @@ async def test_no_suggestion_without_engine_or_document(connect, stand, tmp_path
     client = await connect()
     await client.initialize()
     uri = (tmp_path / "a.py").as_uri()
-    assert await client.request("textDocument/inlineCompletion", inline(uri, 0, 0)) is None
+    assert await client.request("textDocument/inlineCompletion", inline(uri, 0, 0)) == {"items": []}
     client.open(uri, "")
     stand.service.error = EngineUnavailable("not ready")
     assert await client.request("textDocument/inlineCompletion", inline(uri, 0, 0)) == {"items": []}
