@@ -47,7 +47,11 @@ def lock_file(shelf: Path, tmp_path: Path) -> Path:
     for number in range(COUNT):
         write_wheel(shelf, f"part-{number:02}", "1.0")
     path = tmp_path / "tiny.lock"
-    path.write_text("".join(f"part-{number:02}==1.0\n" for number in range(COUNT)) + "torch==1.5+cpu\n")
+    path.write_text(
+        "# download: 1\n# disk: 30\n"
+        + "".join(f"part-{number:02}==1.0\n" for number in range(COUNT))
+        + "torch==1.5+cpu\n"
+    )
     return path
 
 
@@ -118,7 +122,7 @@ def test_install_use_lose_and_remove(lock: Lock, shelf: Path, tmp_path: Path, mo
 
     # The interpreter behind it goes away with an upgrade of the system.
     result.home.python.unlink()
-    assert installed("cpu", lock) is None and cost("cpu", lock, None).disk == lock.disk
+    assert installed("cpu", lock) is None and cost("cpu", lock, None).disk == lock.disk == 30_000_000
     assert remove("cpu") > 1_000_000
     assert stored() == []
 
