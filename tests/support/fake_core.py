@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
+import os
+import signal
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from itertools import count
@@ -67,7 +68,7 @@ class Core:
                 last = index == len(answer) - 1
                 yield [token], finish if last else None, stop if last else None
                 if rule.get("crash"):
-                    sys.exit(1) if rule["crash"] != "kill" else _die()
+                    os.kill(os.getpid(), signal.SIGKILL)
                 self.wedged = self.wedged or bool(rule.get("wedge"))
             entry["finish"] = finish
         finally:
@@ -184,10 +185,3 @@ class Core:
         if self._trace:
             with self._trace.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(entry) + "\n")
-
-
-def _die() -> None:
-    import os
-    import signal
-
-    os.kill(os.getpid(), signal.SIGKILL)

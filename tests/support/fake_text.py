@@ -56,7 +56,7 @@ class Script:
 
     The rule whose text stands last in the prompt answers; without one, a sentence with the prompt's length and
     digest. A rule may also have `finish` ("stop" or "length"), `delay` (seconds before the first token),
-    `crash` or `wedge` (true: after the first token).
+    `crash` (SIGKILL) or `wedge` (true: after the first token).
     """
 
     def __init__(self, source: Path | None = None) -> None:

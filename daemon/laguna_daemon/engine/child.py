@@ -57,7 +57,11 @@ class Child:
             ) from error
         child = cls(process, record)
         child._reader = asyncio.create_task(child._read(on_line), name="engine reports")
-        await child._started.wait()
+        try:
+            await child._started.wait()
+        except asyncio.CancelledError:
+            await child.stop(_GUARD_GRACE)
+            raise
         return child
 
     async def stop(self, within: float) -> None:

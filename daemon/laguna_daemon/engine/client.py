@@ -127,8 +127,9 @@ class EngineClient:
 
     async def health(self, within: float = _PROBE) -> bool:
         """Whether the engine says that it can serve; False also when nobody answers ``within`` seconds."""
+        path = "/health" if self._vllm else "/v1/models"
         try:
-            return (await self._http.get("/health", timeout=within)).is_success
+            return (await self._http.get(path, timeout=within)).is_success
         except httpx.HTTPError:
             return False
 

@@ -109,6 +109,7 @@ async def test_openai_dialect_sends_nothing_else_and_reads_text_alone(engine: Ho
     assert all(piece.token_ids == () for piece in pieces)
     assert finish.prompt_tokens == 300
     assert finish.output_tokens > 10
+    assert await client.health()
     await client.aclose()
 
 
@@ -139,7 +140,7 @@ async def test_leaving_aborts_in_the_engine(client: EngineClient, engine: HostPr
 
 
 async def test_an_engine_that_dies_in_the_middle(client: EngineClient) -> None:
-    await control(client, "answers", [{"when": "", "answer": "one two three", "crash": "kill"}])
+    await control(client, "answers", [{"when": "", "answer": "one two three", "crash": True}])
     with pytest.raises(EngineUnavailable, match="incomplete") as caught:
         await collect(client, Sampling(max_tokens=50))
     assert caught.value.exit_code == 4
