@@ -154,7 +154,7 @@ _RULES = (
     ),
     _rule(
         "configuration",
-        r"(?:ValidationError|ValueError|VLLMValidationError|NotImplementedError): (.+)",
+        r"(?:Value error,|(?:ValueError|VLLMValidationError|NotImplementedError):) (.+?)(?: \[type=|\n|$)",
         "vLLM refuses the configuration: {1}",
         "Correct engine.args or the profile; the whole reason: laguna-daemon logs",
     ),

@@ -26,7 +26,7 @@ LOGS = Path(__file__).parents[2] / "cases" / "engine" / "logs"
         ("context-kv", "context", "one request of 8192 tokens", "max-model-len"),
         ("architecture", "architecture", "NoSuchForCausalLM", "vLLM version"),
         ("weights", "weights", "cannot be read", "Install the model again"),
-        ("gpus", "gpus", "needs more", "Choose another profile"),
+        ("tensor-parallel", "configuration", "heads (9) must be divisible by tensor parallel size (4)", "engine.args"),
         ("socket", "socket", "socket is in use", "laguna-daemon stop"),
         ("package-metadata", "package", "for vllm", "engine install"),
         ("package-missing", "package", "No module named 'vllm'", "engine install"),
