@@ -235,6 +235,11 @@ class Peer:
         self._protocol.send = self._send
         self._ids = itertools.count(1)
 
+    @property
+    def methods(self) -> frozenset[str]:
+        """Every method that is served."""
+        return frozenset({*self._protocol.fm.features, *self._protocol.fm.builtin_features})
+
     def on_request(
         self, method: str, handler: Handler, model: type[BaseModel] | None = None, options: Any = None
     ) -> None:
@@ -266,7 +271,7 @@ class Peer:
             encoding = choose_encoding(params.capabilities)
             builder = ServerCapabilitiesBuilder(
                 params.capabilities,
-                {*self._protocol.fm.features, *self._protocol.fm.builtin_features},
+                set(self.methods),
                 self._protocol.fm.feature_options,
                 list(commands),
                 types.TextDocumentSyncKind.Incremental,
@@ -295,7 +300,7 @@ class Peer:
                     await asyncio.sleep(0)  # a burst must not keep the loop from everyone else
         except BadFrame as error:
             _log.warning("connection closed: %s", error)
-        except (ConnectionError, asyncio.IncompleteReadError):
+        except OSError:
             _log.debug("connection lost")
 
     async def aclose(self) -> None:

@@ -63,6 +63,11 @@ class Session:
             self._configuration.close()
             await self._peer.aclose()
 
+    @property
+    def methods(self) -> frozenset[str]:
+        """Every method this session serves."""
+        return self._peer.methods
+
     def _register(self) -> None:
         self._peer.on_initialize(self._initialize, commands=[ACCEPTED])
         tell = self._peer.on_notification

@@ -1,0 +1,52 @@
+"""docs/language-server.md says what the server does: its objects are read by the schemas, its methods are served."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from laguna_daemon.schemas import ChatParams, ChatResult, EditorSettings, EditorStatus, Wire
+
+TEXT = (Path(__file__).parents[3] / "docs" / "language-server.md").read_text()
+OBJECTS: dict[str, type[Wire]] = {
+    "settings": EditorSettings,
+    "chat-params": ChatParams,
+    "chat-result": ChatResult,
+    "status": EditorStatus,
+}
+
+
+def example(name: str) -> dict[str, Any]:
+    (body,) = re.findall(rf"```json {name}\n(.*?)```", TEXT, re.DOTALL)
+    return json.loads(body)
+
+
+def test_every_example_has_a_schema():
+    assert re.findall(r"```json (\S+)", TEXT) == list(OBJECTS)
+
+
+@pytest.mark.parametrize("name", OBJECTS)
+def test_examples_hold_every_field_under_its_name(name):
+    found = example(name)
+    schema = OBJECTS[name]
+    again = schema.model_validate(found).model_dump(mode="json", by_alias=True)
+    if name == "chat-params":
+        again.pop("mode")  # it has one value
+    assert again == found
+
+
+def test_defaults_of_the_settings():
+    assert EditorSettings().model_dump(by_alias=True) == example("settings")
+
+
+async def test_the_methods_are_served(connect, stand):
+    client = await connect()
+    await client.initialize()
+    methods = set(re.findall(r"^\| `(laguna/\w+)`", TEXT, re.MULTILINE))
+    (session,) = stand.listener.sessions.values()
+    served = {method for method in session.methods if method.startswith("laguna/")}
+    assert served | {"laguna/didChangeStatus"} == methods
