@@ -45,7 +45,7 @@ async def test_replayed_on_the_real_engine(real_engine: HostProcess) -> None:
     await client.aclose()
 
 
-@pytest.fixture(params=["fake", "real"])
+@pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.engine)])
 async def client(request: pytest.FixtureRequest) -> AsyncIterator[EngineClient]:
     """A client of the fake engine, and of the real one: both must answer alike."""
     if request.param == "real":

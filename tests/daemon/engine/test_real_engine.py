@@ -16,6 +16,8 @@ from support.hosts import HostProcess, eventually, gone, kill, status
 from support.real_engine import real_options
 from support.trace import FLAGS
 
+pytestmark = pytest.mark.engine
+
 LONG = [300 + number % 5000 for number in range(1900)]
 
 
