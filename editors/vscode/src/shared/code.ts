@@ -34,11 +34,15 @@ function isPath(word: string): boolean {
   return PATH.test(word) || KNOWN_FILES.test(word);
 }
 
+const FILE_ENDS =
+  /\.(?:[ch]|[ch]pp|cc|cs|css|go|html|java|js|json|jsx|kt|lock|lua|md|mjs|php|proto|py|pyi|rb|rs|rst|scss|sh|sql|svg|swift|toml|ts|tsx|txt|vue|xml|ya?ml|zig)$/;
+
 /** Whether inline code reads like a place of the repository, such as `src/app.py:12`. */
 export function placeOf(text: string): { path: string; line?: number } | undefined {
   const match = /^((?:[\w.@+-]+\/)*[\w@+-][\w.@+-]*\.\w{1,10})(?::(\d{1,7})(?:-\d{1,7})?)?$/.exec(text);
   if (match?.[1] === undefined || /^\d+(?:\.\d+)+$|(?:^|\/)\.\.(?:\/|$)/.test(match[1])) return undefined;
-  if (!match[1].includes('/') && match[2] === undefined && !/\.[a-z]{1,5}$/.test(match[1])) return undefined;
+  // `Lamp.dim` is a method: without a folder or a line only the usual endings make a file.
+  if (!match[1].includes('/') && match[2] === undefined && !FILE_ENDS.test(match[1])) return undefined;
   return match[2] === undefined ? { path: match[1] } : { path: match[1], line: Number(match[2]) };
 }
 

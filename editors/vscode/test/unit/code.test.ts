@@ -28,7 +28,7 @@ test('colours keep every character', () => {
 test('inline code that names a place', () => {
   assert.deepEqual(placeOf('src/app.py:12'), { path: 'src/app.py', line: 12 });
   assert.deepEqual(placeOf('README.md'), { path: 'README.md' });
-  for (const other of ['foo', 'a b.py', 'x = 1', '3.11', 'f(x)', '/etc/passwd', '../up.py', 'https://x.org']) {
+  for (const other of ['foo', 'Lamp.dim', 'self.level', 'a b.py', 'x = 1', '3.11', 'f(x)', '/etc/passwd', '../up.py', 'https://x.org']) {
     assert.equal(placeOf(other), undefined, other);
   }
 });
