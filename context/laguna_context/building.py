@@ -13,6 +13,9 @@ from laguna_context.packing import Packing, importance, pack
 from laguna_context.snapshot import Piece, Snapshot, freeze, listing_piece
 from laguna_context.tokens import Ids, Tokenizer
 
+FILLED = 0.95
+"""Share of its budget that a fresh snapshot fills: the rest lets files grow without pushing others out."""
+
 
 class Builder:
     """Builds snapshots of at most `budget` tokens from a catalogue."""
@@ -46,11 +49,13 @@ class Builder:
         *,
         kept: Mapping[str, int] | None = None,
         first: Collection[str] = (),
+        limit: int | None = None,
         progress: Progress | None = None,
     ) -> Packing:
         """Decide what is shown in full. `kept`: documents that stay whatever their rank, with their tokens; `first`:
-        paths that come before any rank."""
+        paths that come before any rank; `limit`: tokens in all, if fewer than the budget."""
         kept = kept or {}
+        budget = self.budget if limit is None else min(limit, self.budget)
         readable, named = self._candidates(kept)
         rank = importance(self._order, weights, first)
         readable.sort(key=lambda item: (rank(item[0]), item[0]))
@@ -61,7 +66,7 @@ class Builder:
         def count(text: str) -> int:
             return self._tokenizer.encode(text).size
 
-        return pack(readable, named, self.budget - sum(kept.values()), ids_of, count)
+        return pack(readable, named, budget - sum(kept.values()), ids_of, count)
 
     def _candidates(self, kept: Mapping[str, int]) -> tuple[list[tuple[str, int]], list[str]]:
         readable: list[tuple[str, int]] = []
@@ -89,7 +94,7 @@ class Builder:
     def fresh(self, progress: Progress | None = None) -> Snapshot:
         """A snapshot that owes nothing to an earlier one."""
         weights = self.weights()
-        packing = self.pack(weights, progress=progress)
+        packing = self.pack(weights, limit=int(FILLED * self.budget), progress=progress)
         order = sorted(packing.full, key=lambda path: stable_first(path, weights))
         return self.join([], packing, order)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
 
@@ -65,12 +67,60 @@ def _opcodes(a: Sequence[str], b: Sequence[str]) -> list[Opcode]:
         high += 1
     i2, j2 = len(a) - high, len(b) - high
     out: list[Opcode] = [("equal", 0, low, 0, low)]
-    if (i2 - low) * (j2 - low) <= _PAIRS:
-        matcher = SequenceMatcher(None, a[low:i2], b[low:j2], autojunk=False)
-        out += [(tag, w + low, x + low, y + low, z + low) for tag, w, x, y, z in matcher.get_opcodes()]
-    else:
-        out.append(("replace", low, i2, low, j2))
-    return [*out, ("equal", i2, len(a), j2, len(b))]
+    i1 = j1 = low
+    for i, j in [*_anchors(a[low:i2], b[low:j2], low), (i2, j2)]:
+        out += _between(a, b, i1, i, j1, j)
+        if i < i2:
+            out.append(("equal", i, i + 1, j, j + 1))
+        i1, j1 = i + 1, j + 1
+    return _merged([*out, ("equal", i2, len(a), j2, len(b))])
+
+
+def _between(a: Sequence[str], b: Sequence[str], i1: int, i2: int, j1: int, j2: int) -> list[Opcode]:
+    if i1 == i2 and j1 == j2:
+        return []
+    if i1 == i2 or j1 == j2 or (i2 - i1) * (j2 - j1) > _PAIRS:
+        return [("replace", i1, i2, j1, j2)]
+    matcher = SequenceMatcher(None, a[i1:i2], b[j1:j2], autojunk=False)
+    return [(tag, w + i1, x + i1, y + j1, z + j1) for tag, w, x, y, z in matcher.get_opcodes()]
+
+
+def _anchors(a: Sequence[str], b: Sequence[str], offset: int) -> list[tuple[int, int]]:
+    """Lines that stand exactly once on both sides, the longest chain of them that keeps its order (patience diff,
+    Bram Cohen): long texts fall into short pieces between them."""
+    once_a, once_b = _once(a), _once(b)
+    pairs = [(i, once_b[line]) for line, i in once_a.items() if line in once_b]
+    tops: list[int] = []
+    chain: list[tuple[int, int, int]] = []  # pair, and the index of the pair before it
+    ends: list[int] = []
+    for i, j in pairs:
+        at = bisect_left(tops, j)
+        before = ends[at - 1] if at else -1
+        tops[at : at + 1] = [j]
+        ends[at : at + 1] = [len(chain)]
+        chain.append((i, j, before))
+    out: list[tuple[int, int]] = []
+    index = ends[-1] if ends else -1
+    while index >= 0:
+        i, j, index = chain[index]
+        out.append((i + offset, j + offset))
+    return out[::-1]
+
+
+def _once(lines: Sequence[str]) -> dict[str, int]:
+    counts = Counter(lines)
+    return {line: index for index, line in enumerate(lines) if counts[line] == 1}
+
+
+def _merged(codes: list[Opcode]) -> list[Opcode]:
+    """Neighbouring runs of equal lines joined, so that a hunk's context is counted over all of them."""
+    out: list[Opcode] = []
+    for code in codes:
+        if out and out[-1][0] == code[0] == "equal":
+            out[-1] = ("equal", out[-1][1], code[2], out[-1][3], code[4])
+        else:
+            out.append(code)
+    return out
 
 
 def _groups(codes: list[Opcode]) -> Iterator[list[Opcode]]:
@@ -96,7 +146,7 @@ def _groups(codes: list[Opcode]) -> Iterator[list[Opcode]]:
 
 
 def _trimmed(group: list[Opcode]) -> list[Opcode]:
-    tag, i1, i2, j1, j2 = group[-1]
+    tag, i1, i2, j1, _ = group[-1]
     if tag == "equal" and i2 - i1 > _CONTEXT:
         group = [*group[:-1], (tag, i1, i1 + _CONTEXT, j1, j1 + _CONTEXT)]
     return [code for code in group if code[2] > code[1] or code[4] > code[3]]

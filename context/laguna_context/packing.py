@@ -88,7 +88,8 @@ def pack(
     rank order until the budget is spent, so a tree of any size costs what fits.
     """
     everything = sum(size for _, size in candidates) / _BYTES_PER_TOKEN + _FRAME_TOKENS * len(candidates)
-    reserve = 0 if everything < budget * 0.8 else int(budget * LISTING_SHARE)
+    names = int(sum(len(path) + 1 for path, _ in candidates) / _BYTES_PER_TOKEN) + _FRAME_TOKENS
+    reserve = 0 if everything < budget * 0.8 else min(int(budget * LISTING_SHARE), names)
     full = dict(_fill(candidates, budget - reserve, ids_of))
     rest = sorted({path for path, _ in candidates if path not in full} | set(others))
     room = budget - sum(ids.size for ids in full.values())

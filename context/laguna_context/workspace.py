@@ -31,6 +31,8 @@ from laguna_context.tokens import Ids, Tokenizer
 
 # Compacting by choice (idle) is worth a prefill only when this share of the overlay is used.
 _WORTH_COMPACTING = 0.25
+# A snapshot that holds less than this share of its budget is filled up again when it is compacted.
+_SHRUNK = 0.75
 # Files whose rules decide what is listed.
 _RULE_FILES = (".gitignore", ".lagunaignore", ".gitmodules")
 
@@ -329,14 +331,17 @@ class Workspace:
         old = self._journal
         first = old.shown_by_overlay()
         corrections = self._corrections(old.snapshot)
-        added = sum(max(0, self._catalogue.info(p).tokens) for p in first if p in self._catalogue.entries)
+        added = sum(ids.size for ids in self._catalogue.ids(sorted(first & self._catalogue.entries.keys())).values())
         carried = {path: change.ids.size for path, change in corrections.items()}
         cut = plan(old.snapshot.parts, carried, added, self._builder.budget, self.budget.overlay).cut
         kept = part_pieces(old.snapshot, cut)
         weights = dict(self._builder.weights())
         for path in first | corrections.keys():
             weights[path] = weights.get(path, 0.0) + 1.0
-        packing = self._builder.pack(weights, kept={p.path: p.ids.size for p in kept}, first=first)
+        # Files that nobody touched are not worth reading anew now, unless the snapshot has shrunk.
+        limit = max(old.snapshot.ids.size + added, int(_SHRUNK * self._builder.budget))
+        sizes = {piece.path: piece.ids.size for piece in kept}
+        packing = self._builder.pack(weights, kept=sizes, first=first, limit=limit)
         order = sorted(packing.full, key=lambda path: stable_first(path, weights))
         journal = Journal(self._catalogue, self._tokenizer, self._builder.join(kept, packing, order))
         for piece in kept:

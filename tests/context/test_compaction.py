@@ -8,7 +8,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laguna_context.compaction import plan
+from laguna_context.compaction import SMALLEST_ROOM, plan
 from laguna_context.snapshot import Part
 from laguna_context.tokens import Tokenizer
 from laguna_context.workspace import Budget
@@ -67,7 +67,7 @@ def test_the_plan_is_the_cheapest_of_all_allowed_cuts(sizes: list[int], stale: d
 
     def allowed(cut: int) -> bool:
         corrections = sum(carried.get(f"d{i}", 0) for i in range(cut))
-        return cut == 0 or (2 * (overlay - corrections) >= overlay and sum(sizes[:cut]) + added <= budget)
+        return cut == 0 or (overlay - corrections >= SMALLEST_ROOM * overlay and sum(sizes[:cut]) + added <= budget)
 
     assert allowed(found.cut)
     assert score(found.cut) == min(score(cut) for cut in range(len(sizes) + 1) if allowed(cut))
