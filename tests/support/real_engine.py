@@ -36,6 +36,6 @@ def real_options() -> dict[str, Any]:
 def real_engine() -> Iterator[HostProcess]:
     """A host with the real engine, ready."""
     host = HostProcess(**real_options(), args=FLAGS, env={"VLLM_SERVER_DEV_MODE": "1"})
-    host.await_state("ready", timeout=240)
+    host.await_state("ready", timeout=600)
     yield host
     host.close()

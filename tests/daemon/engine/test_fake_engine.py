@@ -39,6 +39,7 @@ async def test_replayed_on_the_fake(host_process: Callable[..., HostProcess]) ->
     await client.aclose()
 
 
+@pytest.mark.timeout(900)
 async def test_replayed_on_the_real_engine(real_engine: HostProcess) -> None:
     client = EngineClient(socket=real_engine.socket)
     compare(await trace.replay(client, RECORDED))

@@ -16,7 +16,8 @@ from support.hosts import HostProcess, eventually, gone, kill, status
 from support.real_engine import real_options
 from support.trace import FLAGS
 
-pytestmark = pytest.mark.engine
+# Four starts of the engine in one test: on a busy machine of two cores one can take two minutes.
+pytestmark = [pytest.mark.engine, pytest.mark.timeout(1200)]
 
 LONG = [300 + number % 5000 for number in range(1900)]
 
@@ -89,7 +90,7 @@ def start(hosts: list[HostProcess], runtime: Path) -> HostProcess:
 
 def test_killed_while_it_starts(real_hosts: list[HostProcess], runtime: Path) -> None:
     host = start(real_hosts, runtime)
-    host.await_state("starting", detail="loading weights", timeout=240)
+    host.await_state("starting", detail="loading weights", timeout=600)
     family = host.family()
     assert len(family) >= 4, "guard, server, core, worker"
     host.kill()
@@ -98,7 +99,7 @@ def test_killed_while_it_starts(real_hosts: list[HostProcess], runtime: Path) ->
 
 async def test_killed_while_it_works(real_hosts: list[HostProcess], runtime: Path) -> None:
     host = start(real_hosts, runtime)
-    await asyncio.to_thread(host.await_state, "ready", timeout=240)
+    await asyncio.to_thread(host.await_state, "ready", timeout=600)
     client = EngineClient(socket=host.socket)
     family = host.family()
     seen = await _prefill_and_look(client)
@@ -108,7 +109,7 @@ async def test_killed_while_it_works(real_hosts: list[HostProcess], runtime: Pat
     kill(core)
     await asyncio.to_thread(host.await_state, "backoff", timeout=60)
     assert gone(family, 1), [pid for pid in family if status(pid) is not None]
-    await asyncio.to_thread(host.await_state, "ready", restarts=1, timeout=240)
+    await asyncio.to_thread(host.await_state, "ready", restarts=1, timeout=600)
     await _until_decoding(client)
     family = host.family()
     guard = family[0]
