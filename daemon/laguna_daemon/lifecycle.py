@@ -34,7 +34,7 @@ _KEPT_PREFIXES = ("LAGUNA_", "XDG_", "HF_", "CUDA_", "NVIDIA_", "NCCL_", "VLLM_"
 
 
 def lock_file() -> Path:
-    """The file whose lock says that a daemon is alive; it holds the daemon's pid."""
+    """The file whose lock says that a daemon is alive; it holds the daemon's pid and version."""
     return runtime_dir() / "daemon.lock"
 
 
@@ -47,8 +47,8 @@ def running_pid() -> int | None:
     try:
         fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except BlockingIOError:
-        text = os.read(handle, 32).strip()
-        return int(text) if text.isdigit() else None
+        pid = os.read(handle, 64).partition(b" ")[0]
+        return int(pid) if pid.isdigit() else None
     finally:
         os.close(handle)
     return None

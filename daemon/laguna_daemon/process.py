@@ -18,6 +18,7 @@ from pathlib import Path
 
 import uvicorn
 
+from laguna_daemon import __version__
 from laguna_daemon.api.app import create_app
 from laguna_daemon.config import load_settings
 from laguna_daemon.errors import LagunaError
@@ -61,7 +62,7 @@ def _take_lock() -> int | None:
         os.close(handle)
         return None
     os.ftruncate(handle, 0)
-    os.pwrite(handle, str(os.getpid()).encode(), 0)
+    os.pwrite(handle, f"{os.getpid()} {__version__}".encode(), 0)
     return handle
 
 

@@ -141,3 +141,18 @@ def test_logs_show_the_daemon_and_the_engine(home: Home) -> None:
     assert "daemon ready" in home.run("logs").stdout
     assert "startup complete" in home.run("logs", "engine", "-n", "5").stdout
     assert home.run("logs", "nonsense").returncode == 2
+
+
+def test_an_editors_bridge_does_not_talk_to_a_daemon_of_another_version(home: Home) -> None:
+    first = home.json("start", "--wait", "--json")
+    lock = home.runtime / "daemon.lock"
+    lock.write_text(f"{first['pid']} 0.0.1")  # as an older daemon would have written it
+    bridge = home.popen("lsp", stdin=subprocess.PIPE)
+    try:
+        assert bridge.stdin is not None
+        # The daemon says its own version when asked, finds that nothing differs, and serves.
+        until(lambda: home.json("status", "--json")["sessions"] == 1)
+        lock.write_text("999999 0.0.1")
+    finally:
+        bridge.kill()
+        bridge.communicate()

@@ -91,7 +91,7 @@ class Home:
     def daemon_pid(self) -> int | None:
         """Pid that the running daemon wrote, None if none did."""
         try:
-            text = (self.runtime / "daemon.lock").read_text()
+            text = (self.runtime / "daemon.lock").read_text().partition(" ")[0]
         except FileNotFoundError:
             return None
         return int(text) if text.isdigit() and alive(int(text)) else None

@@ -77,9 +77,10 @@ class Hosting:
 
     async def now(self) -> EngineClient:
         """The engine's client if it serves at this moment; raises EngineUnavailable if not."""
-        host = await self._ensure()
-        if host.state.phase != "ready":
-            raise EngineUnavailable(f"The engine is not ready: {host.state.detail or host.state.phase}.")
+        host = self._host
+        if host is None or host.state.phase != "ready":
+            status = self.status()
+            raise EngineUnavailable(f"The engine is not ready: {status.error or status.detail or status.phase}")
         return await host.ready()
 
     def status(self) -> EngineStatus:

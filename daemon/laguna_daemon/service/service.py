@@ -43,7 +43,7 @@ class Service:
         self.conversations = Conversations()
         self.hosting = Hosting(settings, self.changed)
         self.workspaces = Workspaces(settings, self.changed)
-        self.traffic = Traffic()
+        self.traffic = Traffic(self.changed)
         self.sessions = 0
         self._began = time.monotonic()
         self._totals: Counter[str] = Counter()
