@@ -65,7 +65,7 @@ def test_kill_at_every_call_into_the_file_system(tmp_path: Path) -> None:
             break
         outcomes.append(stage.check(edits.recover(stage.journal)))
         number += 1
-    assert number > 200
+    assert number > 150
     assert outcomes == sorted(outcomes, reverse=True)
     assert {"old", "new"} == set(outcomes)
 
