@@ -24,11 +24,13 @@ class Turn:
 
 @dataclass
 class Conversation:
-    """Pins (snapshot, overlay position). `ids`: everything up to the end of the last answer."""
+    """Pins (snapshot, overlay position), the overlay being named by its lineage. `ids`: everything up to the end of
+    the last answer."""
 
     id: str = field(default_factory=lambda: uuid.uuid4().hex[:12])
     turns: list[Turn] = field(default_factory=list)
     snapshot: str = ""
+    lineage: str = ""
     overlay_seq: int = 0
     prefix_tokens: int = 0
     overlay_tokens: int = 0
@@ -46,9 +48,9 @@ class Conversation:
             answer = answer[:-1]
         task = prompt.ids[prompt.ids.size - prompt.task_tokens :]
         self.turns.append(Turn(task, answer, prompt.thinking))
-        if self.snapshot and self.snapshot != prompt.snapshot:
+        if self.lineage and self.lineage != prompt.lineage:
             self.rebased += 1
-        self.snapshot, self.overlay_seq = prompt.snapshot, prompt.overlay_seq
+        self.lineage, self.snapshot, self.overlay_seq = prompt.lineage, prompt.snapshot, prompt.overlay_seq
         self.prefix_tokens, self.overlay_tokens = prompt.prefix_tokens, prompt.overlay_tokens
         self.documents = prompt.documents
         self.ids = np.concatenate([prompt.ids, answer])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
@@ -29,9 +30,15 @@ class Now:
 
 
 class Journal:
-    """One snapshot, the overlay behind it, and what the model therefore knows of each file."""
+    """One snapshot, the overlay behind it, and what the model therefore knows of each file.
 
-    def __init__(self, catalogue: Catalogue, tokenizer: Tokenizer, snapshot: Snapshot) -> None:
+    `lineage` names this overlay: a compaction that keeps the snapshot and writes the overlay anew makes another.
+    """
+
+    def __init__(
+        self, catalogue: Catalogue, tokenizer: Tokenizer, snapshot: Snapshot, lineage: str | None = None
+    ) -> None:
+        self.lineage = lineage or uuid.uuid4().hex
         self.snapshot = snapshot
         self.overlay = Overlay()
         self._catalogue = catalogue

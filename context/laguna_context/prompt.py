@@ -40,9 +40,12 @@ class Span:
 
 @dataclass(frozen=True)
 class Prompt:
-    """`ids`: shape (n,), uint32 = prefix | overlay | earlier turns | task and template tail. `snapshot`, `overlay_seq`:
-    what it was built from; `identity`: of its prefix; `notes`: what the user should be told; `documents`: the places of
-    files and changes."""
+    """`ids`: shape (n,), uint32 = prefix | overlay | earlier turns | task and template tail.
+
+    `snapshot`, `overlay_seq`: what it was built from (`lineage` names the overlay that the number counts in);
+    `identity`: of its prefix; `buffers_used`: files shown unsaved; `notes`: what the user should be told; `documents`:
+    the places of files and changes.
+    """
 
     ids: Ids
     prefix_tokens: int
@@ -56,6 +59,7 @@ class Prompt:
     documents: tuple[Span, ...]
     thinking: bool = False
     conversation_tokens: int = 0
+    lineage: str = ""
 
 
 class PromptTooLarge(ContextError):

@@ -115,7 +115,7 @@ class Workspace:
         snapshot = restore(kept[0], kept[1]) if kept else None
         if kept is None or snapshot is None:
             return False
-        journal = Journal(self._catalogue, self._tokenizer, snapshot)
+        journal = Journal(self._catalogue, self._tokenizer, snapshot, kept[0].get("lineage"))
         try:
             for body, ids in kept[2]:
                 journal.apply(overlay.restore(body, ids))
@@ -139,7 +139,8 @@ class Workspace:
     def _adopt(self, journal: Journal) -> None:
         """Make this snapshot the one in use, and keep it."""
         self._set(journal)
-        self._store.put_snapshot(self._state, journal.snapshot.body(), journal.snapshot.ids)
+        body = {**journal.snapshot.body(), "lineage": journal.lineage}
+        self._store.put_snapshot(self._state, body, journal.snapshot.ids)
         self._keep(journal.overlay.changes)
 
     def _set(self, journal: Journal) -> None:
@@ -167,9 +168,7 @@ class Workspace:
         changes = self._journal.differences(self._pending, buffers, room)
         notes: list[str] = []
         if changes is None:
-            before = self._journal.snapshot.id
-            self._compact()
-            if self._journal.snapshot.id != before:
+            if self._compact():
                 notes.append("The overlay was full: the repository's prefix was compacted.")
             changes = self._journal.differences(self._pending, buffers, self.budget.prompt)
         if changes is None:
@@ -225,7 +224,7 @@ class Workspace:
     ) -> Prompt:
         """A later turn: the very ids of the turns before it, unless the snapshot they stood on is gone."""
         again = self._template.open_next(thinking)
-        if conversation.snapshot == self._journal.snapshot.id:
+        if conversation.lineage == self._journal.lineage:
             fresh = self._journal.overlay.since(conversation.overlay_seq)
             parts = [conversation.ids, again, *(change.ids for change in fresh), tail]
             ids = np.concatenate(parts)
@@ -283,6 +282,7 @@ class Workspace:
             documents=places,
             thinking=thinking,
             conversation_tokens=earlier,
+            lineage=self._journal.lineage,
         )
 
     def _usable(self, buffers: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
@@ -323,11 +323,10 @@ class Workspace:
             used = self._journal.overlay.tokens
             if not force and used < _WORTH_COMPACTING * self.budget.overlay:
                 return False
-            before = self._journal.snapshot.id
-            self._compact()
-            return self._journal.snapshot.id != before
+            return self._compact()
 
-    def _compact(self) -> None:
+    def _compact(self) -> bool:
+        """Replace snapshot and overlay by ones that say the same; False if that would change nothing."""
         old = self._journal
         first = old.shown_by_overlay()
         corrections = self._corrections(old.snapshot)
@@ -348,9 +347,12 @@ class Workspace:
             if piece.path in corrections:
                 for change in journal.differences([piece.path], {}, self.budget.prompt) or ():
                     journal.apply(change)
+        self._catalogue.save()
+        if journal.snapshot.id == old.snapshot.id and journal.overlay.tokens >= old.overlay.tokens:
+            return False
         self._adopt(journal)
         self.compactions += 1
-        self._catalogue.save()
+        return True
 
     def _corrections(self, snapshot: Snapshot) -> dict[str, Change]:
         """For each stale document of a snapshot, the one entry that would correct it."""

@@ -97,14 +97,14 @@ def test_an_overlay_past_its_budget_is_compacted(tmp_path: Path, open_workspace:
 def test_stale_documents_before_the_cut_keep_their_bytes(
     tmp_path: Path, open_workspace: object, tokenizer: Tokenizer
 ) -> None:
-    files = {f"m{i}.py": "".join(f"v{j} = {i}\n" for j in range(40)) for i in range(12)}
+    files = {f"m{i:02}.py": "".join(f"v{j} = {i}\n" for j in range(40)) for i in range(12)}
     root = repository(tmp_path / "repo", files, commit=True)
     space = open_workspace(root, TIGHT)  # type: ignore[operator]
     first = space.prompt("?")
-    files["m0.py"] = files["m0.py"].replace("v3 = 0", "v3 = 'stale'")
-    files["m11.py"] = "rewritten = 1\n" * 30
+    files["m00.py"] = files["m00.py"].replace("v3 = 0", "v3 = 'stale'")
+    files["m11.py"] = "rewritten = 1\n" * 60
     write(root, files)
-    space.changed(["m0.py", "m11.py"])
+    space.changed(["m00.py", "m11.py"])
     space.prompt("?")
     assert space.compact(force=True)
     second = space.prompt("?")
@@ -112,11 +112,30 @@ def test_stale_documents_before_the_cut_keep_their_bytes(
     end = first.documents[0].end
     assert second.ids[head:end].tolist() == first.ids[head:end].tolist()
     found = view.read(tokenizer.decode(second.ids).decode())
-    assert found.kinds == [("diff", "m0.py")]
+    assert found.kinds == [("diff", "m00.py")]
     assert found.files == files
     space.close()
     again = open_workspace(root, TIGHT)  # type: ignore[operator]
     assert again.prompt("?").ids.tolist() == second.ids.tolist()
+
+
+def test_an_overlay_of_many_small_edits_is_written_anew_behind_the_same_snapshot(
+    tmp_path: Path, open_workspace: object, tokenizer: Tokenizer
+) -> None:
+    files = {f"m{i:02}.py": "".join(f"v{j} = {i}\n" for j in range(40)) for i in range(12)}
+    root = repository(tmp_path / "repo", files, commit=True)
+    space = open_workspace(root, TIGHT)  # type: ignore[operator]
+    for number in range(8):
+        files["m00.py"] = files["m00.py"].replace("v3 = ", f"v3 = {number}")
+        write(root, {"m00.py": files["m00.py"]})
+        space.changed(["m00.py"])
+        before = space.prompt("?")
+    assert space.compact(force=True)
+    after = space.prompt("?")
+    assert after.snapshot == before.snapshot
+    assert after.lineage != before.lineage
+    assert after.overlay_tokens < before.overlay_tokens / 3
+    assert view.read(tokenizer.decode(after.ids).decode()).files == files
 
 
 def test_compacting_by_choice_needs_a_reason(tmp_path: Path, open_workspace: object) -> None:

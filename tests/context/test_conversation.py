@@ -68,8 +68,10 @@ def test_after_a_compaction_a_conversation_is_moved_once(
     space = open_workspace(root, ROOMY)  # type: ignore[operator]
     talk = Conversation()
     talk.answered(space.prompt("First?", conversation=talk), tokenizer.encode("First answer."))
-    write(root, {"b.py": "b = 'changed'\n"})
-    space.changed(["b.py"])
+    for text in ("b = 2\n", "b = 3\n", "b = 'changed'\n"):
+        write(root, {"b.py": text})
+        space.changed(["b.py"])
+        space.prompt("Between?")
     assert space.compact(force=True)
     second = space.prompt("Second?", conversation=talk)
     text = tokenizer.decode(second.ids).decode()
