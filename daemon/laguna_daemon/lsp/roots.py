@@ -4,8 +4,8 @@ import asyncio
 from pathlib import Path
 
 from laguna_daemon.lsp.errors import invalid_params
-from laguna_daemon.lsp.sync import Sync
-from laguna_daemon.lsp.uris import to_path
+from laguna_daemon.lsp.text.sync import Sync
+from laguna_daemon.lsp.text.uris import to_path
 from laguna_daemon.lsp.workspaces import Workspaces
 
 

@@ -9,17 +9,17 @@ from lsprotocol import types
 
 from laguna_daemon import __version__
 from laguna_daemon.lsp.adapter import Peer, choose_encoding
-from laguna_daemon.lsp.chat import Chat
-from laguna_daemon.lsp.completion import ACCEPTED, Completion
 from laguna_daemon.lsp.configuration import Configuration
-from laguna_daemon.lsp.documents import Documents
 from laguna_daemon.lsp.errors import invalid_params
+from laguna_daemon.lsp.features.chat import Chat
+from laguna_daemon.lsp.features.completion import ACCEPTED, Completion
+from laguna_daemon.lsp.features.status import StatusReport
 from laguna_daemon.lsp.ports import ServicePort
-from laguna_daemon.lsp.positions import Encoding
 from laguna_daemon.lsp.roots import Locator
-from laguna_daemon.lsp.status import StatusReport
-from laguna_daemon.lsp.sync import Sync
-from laguna_daemon.lsp.uris import to_path
+from laguna_daemon.lsp.text.documents import Documents
+from laguna_daemon.lsp.text.positions import Encoding
+from laguna_daemon.lsp.text.sync import Sync
+from laguna_daemon.lsp.text.uris import to_path
 from laguna_daemon.lsp.workspaces import FindRoot, Workspaces
 from laguna_daemon.schemas import ChatParams, CompletionEvent, StatusParams
 

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from laguna_daemon.lsp.filters import Site, apply, without_doubled_closers, without_fence, without_trailing_blanks
+from laguna_daemon.completion.filters import (
+    Site,
+    apply,
+    without_doubled_closers,
+    without_fence,
+    without_trailing_blanks,
+)
 
 
 def site(rest: str = "", before: str = "") -> Site:

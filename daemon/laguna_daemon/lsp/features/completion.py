@@ -9,13 +9,13 @@ from pathlib import Path
 
 from lsprotocol import types
 
+from laguna_daemon.completion import filters
 from laguna_daemon.errors import EngineUnavailable
-from laguna_daemon.lsp import filters
 from laguna_daemon.lsp.configuration import Configuration
-from laguna_daemon.lsp.documents import Document, Documents, Place
 from laguna_daemon.lsp.ports import ServicePort
-from laguna_daemon.lsp.positions import to_column
 from laguna_daemon.lsp.roots import Locator
+from laguna_daemon.lsp.text.documents import Document, Documents, Place
+from laguna_daemon.lsp.text.positions import to_column
 from laguna_daemon.schemas import CompleteRequest, CompletionEvent
 
 PREFIX_CHARS = 24_000

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laguna_daemon.lsp.positions import (
+from laguna_daemon.lsp.text.positions import (
     Encoding,
     content_length,
     has_surrogates,

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from laguna_daemon.lsp.positions import (
+from laguna_daemon.lsp.text.positions import (
     Encoding,
     content_length,
     has_surrogates,

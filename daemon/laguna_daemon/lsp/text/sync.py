@@ -6,9 +6,9 @@ from pathlib import Path
 
 from lsprotocol import types
 
-from laguna_daemon.lsp.documents import Change, Document, Documents, Place
 from laguna_daemon.lsp.ports import BuffersPort
-from laguna_daemon.lsp.uris import to_path
+from laguna_daemon.lsp.text.documents import Change, Document, Documents, Place
+from laguna_daemon.lsp.text.uris import to_path
 
 _log = logging.getLogger(__name__)
 

@@ -9,11 +9,11 @@ from lsprotocol import types
 
 from laguna_daemon.lsp.adapter import Peer
 from laguna_daemon.lsp.configuration import Configuration
-from laguna_daemon.lsp.documents import Documents, Place
 from laguna_daemon.lsp.errors import Code, ResponseError, invalid_params
 from laguna_daemon.lsp.ports import ServicePort
 from laguna_daemon.lsp.progress import WorkDone, percent
 from laguna_daemon.lsp.roots import Locator
+from laguna_daemon.lsp.text.documents import Documents, Place
 from laguna_daemon.schemas import (
     AskRequest,
     ChatParams,

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from laguna_daemon.lsp.documents import Change, Document, Documents, Place
-from laguna_daemon.lsp.positions import Encoding
+from laguna_daemon.lsp.text.documents import Change, Document, Documents, Place
+from laguna_daemon.lsp.text.positions import Encoding
 
 ENCODINGS = list(Encoding)
 # Line endings, everything str.splitlines() would wrongly take for one, and characters of every width.

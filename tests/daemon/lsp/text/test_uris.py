@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laguna_daemon.lsp.uris import from_path, to_path
+from laguna_daemon.lsp.text.uris import from_path, to_path
 
 
 @pytest.mark.parametrize(

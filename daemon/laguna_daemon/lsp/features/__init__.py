@@ -1,0 +1,1 @@
+"""One module per thing an editor can ask for."""

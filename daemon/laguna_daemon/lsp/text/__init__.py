@@ -1,0 +1,1 @@
+"""Documents as an editor sends them: exact text, positions, URIs."""
