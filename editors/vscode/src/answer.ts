@@ -27,7 +27,6 @@ export async function ask(client: LanguageClient, question: ChatQuestion, token:
 /** The question of a turn, as the protocol has it. */
 export function questionOf(turn: Turn, root: string | undefined, conversation: string | undefined): ChatQuestion {
   const settings = vscode.workspace.getConfiguration('laguna.chat', root === undefined ? undefined : vscode.Uri.parse(root));
-  const thinking = settings.get<string>('thinking', 'default');
   const maxTokens = settings.get<number>('maxTokens', 0);
   return {
     text: turn.question,
@@ -35,7 +34,6 @@ export function questionOf(turn: Turn, root: string | undefined, conversation: s
     references: turn.attachments.map(reference),
     ...(root === undefined ? {} : { root }),
     ...(conversation === undefined ? {} : { conversation }),
-    ...(thinking === 'default' ? {} : { thinking: thinking === 'on' }),
     ...(maxTokens > 0 ? { maxTokens } : {}),
   };
 }

@@ -227,7 +227,7 @@ export class Chat implements vscode.Disposable {
   }
 
   private fail(turn: Turn, error: unknown, stopped: boolean): void {
-    if (stopped || codeOf(error) === Code.cancelled) {
+    if (stopped) {
       turn.state = 'stopped';
       if (this.talk.server === undefined && turn.answer !== '') turn.notices.push('The next question starts afresh: the daemon keeps no stopped first answer.');
       return;
@@ -239,7 +239,8 @@ export class Chat implements vscode.Disposable {
   private reason(error: unknown): Failure {
     const { phase } = this.connection;
     if (phase.kind === 'missing' || phase.kind === 'failed') return { message: phase.message, advice: phase.advice };
-    if (phase.kind === 'connecting' || isLost(error)) {
+    if (phase.kind === 'connecting' || isLost(error) || codeOf(error) === Code.cancelled // by the daemon, as it ends
+    ) {
       return { message: 'The connection to laguna-daemon was lost, and the answer with it.', advice: 'It is being connected again; then ask again.' };
     }
     const { message, advice } = explained(error);

@@ -60,6 +60,7 @@ export class ChatView implements vscode.WebviewViewProvider, vscode.Disposable {
   async compose(text?: string, mode?: Mode): Promise<void> {
     const message: ToView = { type: 'compose', ...(text === undefined ? {} : { text }), ...(mode === undefined ? {} : { mode }) };
     this.composing = message;
+    this.send(message); // now, if the page is there; and once more when the view has the focus or the page is ready
     await vscode.commands.executeCommand(`${VIEW}.focus`);
     if (this.isReady) this.flush();
   }

@@ -210,6 +210,18 @@ export interface EditorStatus {
   workspaces: WorkspaceStatus[];
 }
 
+/** `laguna.completion`: automatic suggestions on or off, and their longest length. */
+export interface EditorCompletion {
+  enabled?: boolean;
+  maxTokens?: number | null;
+}
+
+/** The editor's section `laguna`; it affects this editor's session only. */
+export interface EditorSettings {
+  completion?: EditorCompletion;
+  thinking?: boolean | null;
+}
+
 /** What the user did with a suggestion; `accepted_length` counts UTF-16 units. Kept in memory only. */
 export interface CompletionEvent {
   id: string;

@@ -40,7 +40,7 @@ export class FileList {
     this.element.replaceChildren(
       ...this.paths.map((path, index) => {
         const slash = path.lastIndexOf('/');
-        const item = make('li', { role: 'option', id: `file-${index}` }, path.slice(slash + 1), make('span', { class: 'dim' }, path === SELECTION ? 'the selected lines' : path.slice(0, Math.max(0, slash))));
+        const item = make('li', { role: 'option', id: `file-${index}` }, make('span', {}, path.slice(slash + 1)), make('span', { class: 'dim' }, path === SELECTION ? 'the selected lines' : path.slice(0, Math.max(0, slash))));
         item.addEventListener('mousedown', (event) => {
           event.preventDefault();
           this.at = index;

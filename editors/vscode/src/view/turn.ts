@@ -115,6 +115,7 @@ export class TurnElement {
       'section',
       { class: 'proposal', 'aria-label': 'Proposed edits' },
       make('div', { class: 'proposal-head' }, make('strong', {}, applied ? 'Edits applied' : 'Proposed edits'), !applied && button('Review and apply', () => tell({ type: 'review', turn: id }))),
+      !applied && make('p', {}, 'The preview shows each change. Tick those that you want, then apply.'),
       make('ul', {}, ...rows),
     );
   }

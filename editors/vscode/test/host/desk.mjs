@@ -160,6 +160,13 @@ export class Desk {
     return first.join('').replaceAll('\u00a0', ' ');
   }
 
+  async do_drag({ from, to }) {
+    await this.page.mouse.move(...from);
+    await this.page.mouse.down();
+    await this.page.mouse.move(...to, { steps: 5 });
+    await this.page.mouse.up();
+  }
+
   do_picture({ name }) {
     return this.page.screenshot({ path: path.join(this.pictures, `${name}.png`) });
   }
