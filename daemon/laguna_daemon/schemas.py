@@ -93,8 +93,149 @@ class ErrorEvent(Wire):
     exit_code: int = 1
 
 
+# Refactoring: events of its own kinds, beside those of an answer
+
+
+class PlannedFile(Wire):
+    """A file that a refactoring has to edit, or to pass over with a reason; ``places`` counts the lines found."""
+
+    path: str
+    reason: str
+    places: int = 0
+
+
+class PlanEvent(Wire):
+    """The files of a refactoring before the first token: found by ``identifiers``, in batches of one turn each."""
+
+    kind: Literal["plan"] = "plan"
+    identifiers: list[str]
+    files: list[PlannedFile]
+    batches: list[list[str]] = []
+
+
+class RoundEvent(Wire):
+    """A round begins: the first one, or one that sends back what was refused, passed over, cut off or failed."""
+
+    kind: Literal["round"] = "round"
+    round: int
+    rounds: int
+    reason: str
+    turns: int = 1
+
+
+class FileEvent(Wire):
+    """A block of the answer: begun (``done`` false), then read to its end. Nothing is written yet."""
+
+    kind: Literal["file"] = "file"
+    path: str
+    operation: str
+    done: bool = True
+
+
+class RefusalEvent(Wire):
+    """A block, or a whole set (``path`` None), that cannot be applied; ``message`` is what the model is told."""
+
+    kind: Literal["refusal"] = "refusal"
+    path: str | None
+    code: str
+    message: str
+
+
+class TurnEvent(Wire):
+    """One answer of the model is over; ``continued`` counts how often it went on behind its output limit."""
+
+    kind: Literal["turn"] = "turn"
+    round: int
+    turn: int
+    usage: Usage
+    continued: int = 0
+
+
+class ProposedFile(Wire):
+    """One file of a proposal. ``before`` is the sha256 (hex) of the bytes it is for, None for a new file; ``after``
+    the new bytes in base 64, None for a deleted one; ``source`` the old path of a renamed one.
+    """
+
+    path: str
+    source: str | None = None
+    before: str | None = None
+    after: str | None = None
+    executable: bool = False
+    encoding: str | None = None
+
+
+class ProposalEvent(Wire):
+    """The whole set of edits, computed and checked, not written."""
+
+    kind: Literal["proposal"] = "proposal"
+    root: str
+    files: list[ProposedFile]
+
+
+class CheckEvent(Wire):
+    """The user's check command was run by the client; only the client makes this event."""
+
+    kind: Literal["check"] = "check"
+    command: str
+    exit_code: int
+    output: str = ""
+
+
+class DoneFile(Wire):
+    """A file that a proposal changes, creates, deletes or renames (from ``source``); lines, if it is text."""
+
+    path: str
+    change: str
+    source: str | None = None
+    added: int | None = None
+    removed: int | None = None
+
+
+class SkippedFile(Wire):
+    """A planned file that is left as it is, and why."""
+
+    path: str
+    reason: str
+
+
+class ReportEvent(Wire):
+    """The last event of a refactoring: what is done, what is not and why.
+
+    ``outcome``: complete; incomplete (planned files in ``missing`` were neither edited nor skipped); refused (blocks
+    in ``refused`` stayed wrong, so there is no proposal); nothing (no file is to change). ``dirty`` are touched files
+    with uncommitted changes, ``unsaved`` those whose text in an editor is not the one on disk.
+    """
+
+    kind: Literal["report"] = "report"
+    outcome: Literal["complete", "incomplete", "refused", "nothing"]
+    done: list[DoneFile] = []
+    skipped: list[SkippedFile] = []
+    missing: list[str] = []
+    refused: list[RefusalEvent] = []
+    notes: list[str] = []
+    dirty: list[str] = []
+    unsaved: list[str] = []
+    rounds: int = 0
+    turns: int = 0
+    conversation: str | None = None
+    usage: Usage = Usage()
+
+
 Event = Annotated[
-    ProgressEvent | TextEvent | ThinkingEvent | NoticeEvent | UsageEvent | ErrorEvent,
+    ProgressEvent
+    | TextEvent
+    | ThinkingEvent
+    | NoticeEvent
+    | UsageEvent
+    | ErrorEvent
+    | PlanEvent
+    | RoundEvent
+    | FileEvent
+    | RefusalEvent
+    | TurnEvent
+    | ProposalEvent
+    | CheckEvent
+    | ReportEvent,
     Field(discriminator="kind"),
 ]
 
@@ -142,6 +283,45 @@ class CompleteResult(Wire):
 
     text: str
     usage: Usage
+
+
+class FailedCheck(Wire):
+    """What the user's check command said about edits that are on the disk now."""
+
+    command: str
+    exit_code: int
+    output: str
+
+
+class RefactorRequest(Wire):
+    """A refactoring of one root. With ``check`` it goes on with ``conversation``: edits are wanted that mend it.
+
+    ``paths`` are globs that limit which files may be touched; ``structured`` constrains the answer to edits of the
+    planned lines; with ``target`` editor, unsaved text of open editors is edited instead of refused.
+    """
+
+    root: str
+    instruction: str
+    paths: list[str] = []
+    max_rounds: int = Field(default=3, ge=1, le=20)
+    conversation: str | None = None
+    check: FailedCheck | None = None
+    references: list[Reference] = []
+    target: Literal["disk", "editor"] = "disk"
+    structured: bool = False
+    allow_ignored: bool = False
+    thinking: bool | None = None
+    max_tokens: int | None = Field(default=None, ge=1)
+    temperature: float | None = Field(default=None, ge=0)
+    seed: int | None = None
+    force: bool = False
+
+
+class UnsavedRequest(Wire):
+    """Which of ``paths`` have other text in an editor than on the disk?"""
+
+    root: str
+    paths: list[str]
 
 
 class ContextRequest(Wire):
