@@ -5,7 +5,7 @@ HTTP and the command line use the field names as written (snake_case); the langu
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 from pydantic.alias_generators import to_camel
@@ -251,11 +251,33 @@ class Reference(Wire):
     last_line: int | None = None
 
 
+class Diagnostic(Wire):
+    """A complaint of a compiler or linter that a question is about; ``line`` counts from 1."""
+
+    path: str
+    line: int
+    message: str
+    severity: str = ""
+    source: str = ""
+
+
+Mode = Literal["ask", "edit"]
+Task = Literal["explain", "fix", "tests", "document", "review"]
+
+
 class AskRequest(Wire):
-    """One question about one root; ``root`` may be None only with ``no_context``."""
+    """One question about one root; ``root`` may be None only with ``no_context``.
+
+    ``task`` puts a known task's words before the question, which may then be empty; in ``mode`` edit the answer is
+    asked for as edit blocks. ``record`` false keeps no conversation of it.
+    """
 
     root: str | None = None
     question: str
+    mode: Mode = "ask"
+    task: Task | None = None
+    diagnostics: list[Diagnostic] = []
+    record: bool = True
     conversation: str | None = None
     references: list[Reference] = []
     no_context: bool = False
@@ -267,19 +289,39 @@ class AskRequest(Wire):
     force: bool = False
 
 
+class Snippet(Wire):
+    """A piece of another file, or of another place, that helps to complete; ``path`` says where it is from."""
+
+    path: str
+    text: str
+
+
+CompletionScope = Literal["local", "repository"]
+
+
 class CompleteRequest(Wire):
-    """Text wanted between ``prefix`` and ``suffix`` of a document (whole, as the editor has it)."""
+    """Text wanted between ``prefix`` and ``suffix`` of a document (whole, as the editor has it).
+
+    ``snippets`` go in front of it, the most stable first. ``scope`` overrides the setting ``completion.context``;
+    ``background`` marks a suggestion that nobody waits for yet.
+    """
 
     root: str | None = None
     path: str
     language: str = ""
     prefix: str
     suffix: str
+    snippets: list[Snippet] = []
+    scope: CompletionScope | None = None
+    background: bool = False
     max_tokens: int | None = Field(default=None, ge=1)
 
 
 class CompleteResult(Wire):
-    """A completion; ``text`` is empty when there is nothing to suggest."""
+    """A completion; ``text`` is empty when there is nothing to suggest.
+
+    The usage's ``finish_reason`` is ``length`` or ``timeout`` for a text that was cut off.
+    """
 
     text: str
     usage: Usage
@@ -330,6 +372,30 @@ class ContextRequest(Wire):
     root: str
     why: str | None = None
     force: bool = False
+
+
+class ConversationSummary(Wire):
+    """One conversation in a list; ``root`` is empty for one without a repository, times are Unix seconds."""
+
+    id: str
+    root: str
+    title: str
+    created: float
+    used: float
+    turns: int
+
+
+class ConversationTurn(Wire):
+    """One question of a conversation and its answer, as text."""
+
+    question: str
+    answer: str
+    thinking: str = ""
+    mode: Mode = "ask"
+    task: Task | None = None
+    references: list[Reference] = []
+    usage: Usage = Usage()
+    created: float = 0.0
 
 
 class ErrorBody(Wire):
@@ -408,11 +474,22 @@ class LspRange(LspParams):
     end: LspPosition
 
 
+class EditorDiagnostic(LspParams):
+    """A diagnostic as the protocol has it; of its fields those that a question needs."""
+
+    range: LspRange
+    message: str
+    severity: int | None = None
+    source: str | None = None
+
+
 class ChatReference(LspParams):
-    """A file, or a range of it, that a question is about."""
+    """A file, a range of it, or a symbol of it by name, that a question is about, and what is wrong there."""
 
     uri: str
     range: LspRange | None = None
+    symbol: str | None = None
+    diagnostics: list[EditorDiagnostic] = []
 
 
 ProgressToken = int | str
@@ -420,14 +497,16 @@ ProgressToken = int | str
 
 class ChatParams(LspParams):
     """``laguna/chat``: ``root`` is a file URI or an absolute path; without one the first reference's root, then
-    the first workspace folder; without any the question is answered without a repository.
+    the first workspace folder; without any the question is answered without a repository. ``text`` may be empty
+    with a ``task``. In ``mode`` edit the answer's edit blocks come back as a WorkspaceEdit.
     """
 
-    text: str
+    text: str = ""
     root: str | None = None
     conversation: str | None = None
     references: list[ChatReference] = []
-    mode: Literal["ask"] = "ask"
+    mode: Mode = "ask"
+    task: Task | None = None
     thinking: bool | None = None
     max_tokens: int | None = Field(default=None, ge=1)
     temperature: float | None = Field(default=None, ge=0)
@@ -436,14 +515,122 @@ class ChatParams(LspParams):
     work_done_token: ProgressToken | None = None
 
 
+class EditRefusal(Wire):
+    """Why a part of an answer cannot be applied; then none of it is. ``places`` are lines it could mean, from 1."""
+
+    path: str | None
+    code: str
+    message: str
+    places: list[int] = []
+
+
 class ChatResult(Wire):
-    """The whole answer; ``notices`` are what the user should know about it."""
+    """The whole answer; ``notices`` are what the user should know about it.
+
+    In mode edit ``edit`` is a WorkspaceEdit of the protocol, or None with ``refusals`` that say why not.
+    """
 
     text: str
     thinking: str = ""
     usage: Usage
     conversation: str | None = None
     notices: list[str] = []
+    edit: dict[str, Any] | None = None
+    refusals: list[EditRefusal] = []
+
+
+class ConversationsParams(LspParams):
+    """``laguna/conversations``: ``root`` (URI or path) narrows the list; read and delete want a ``conversation``."""
+
+    action: Literal["list", "read", "delete"] = "list"
+    conversation: str | None = None
+    root: str | None = None
+
+
+class ConversationsResult(Wire):
+    """The conversations, latest used first; for read the one asked for, with its turns."""
+
+    conversations: list[ConversationSummary] = []
+    turns: list[ConversationTurn] = []
+    deleted: bool = False
+
+
+class ContextParams(LspParams):
+    """``laguna/context``: what is in the prompt of ``root`` (URI or path), or why ``why`` (URI or path) is or is not.
+
+    Without a root that of the path counts, then the first workspace folder.
+    """
+
+    root: str | None = None
+    why: str | None = None
+
+
+class ContextFile(Wire):
+    """One file of a prompt; ``tier`` is full, outline, path, folder or overlay, ``reason`` why it has no text."""
+
+    model_config = ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=True)
+
+    path: str
+    tier: str
+    tokens: int
+    overlay_tokens: int
+    version: str
+    reason: str
+    detail: str
+
+
+class ContextFinding(Wire):
+    """A secret that the model sees as a marker; ``line`` counts from 1."""
+
+    model_config = ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=True)
+
+    kind: str
+    line: int
+    path: str
+
+
+class ContextWhy(Wire):
+    """Why a path is in the prompt or not, the result when one was asked about; ``text`` says it in a sentence."""
+
+    model_config = ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=True)
+
+    path: str
+    included: bool
+    tier: str
+    tokens: int
+    rule: str
+    source: str
+    line: int
+    reason: str
+    text: str
+
+
+class ContextResult(Wire):
+    """What stands in front of every question about a root."""
+
+    model_config = ConfigDict(extra="ignore", alias_generator=to_camel, populate_by_name=True)
+
+    root: str
+    snapshot: str = ""
+    overlay_seq: int = 0
+    prefix_tokens: int = 0
+    snapshot_tokens: int = 0
+    overlay_tokens: int = 0
+    budget: dict[str, int] = {}
+    tiers: dict[str, int] = {}
+    skipped: dict[str, int] = {}
+    left_out: dict[str, int] = {}
+    files: list[ContextFile] = []
+    findings: list[ContextFinding] = []
+    notices: list[str] = []
+
+
+class StatusCommand(Wire):
+    """What the user can do about a status: a command for ``workspace/executeCommand``."""
+
+    title: str
+    command: str
+    arguments: list[Any] = []
 
 
 class StatusParams(LspParams):
@@ -456,14 +643,25 @@ class EditorStatus(Wire):
     busy: bool
     kind: Literal["Normal", "Warning", "Error", "Inactive"]
     message: str
+    command: StatusCommand | None = None
     engine: EngineStatus
     workspaces: list[WorkspaceStatus] = []
 
 
 class EditorCompletion(LspParams):
-    """``laguna.completion``: automatic suggestions on or off, and their longest length."""
+    """``laguna.completion``: what is suggested, and when.
+
+    ``languages`` switches automatic suggestions by language identifier, ``*`` for all others. ``debounce`` is adaptive,
+    off, or a fixed number of milliseconds. ``context`` overrides the daemon's setting; ``prefetch`` prepares the next
+    suggestion while one is shown; ``related`` reads other open and imported files.
+    """
 
     enabled: bool = True
+    languages: dict[str, bool] = {}
+    debounce: Literal["adaptive", "off"] | Annotated[int, Field(ge=0, le=5000)] = "adaptive"
+    context: CompletionScope | None = None
+    prefetch: bool = True
+    related: bool = True
     max_tokens: int | None = Field(default=None, ge=1)
 
 
@@ -471,6 +669,7 @@ class EditorSettings(LspParams):
     """The editor's section ``laguna``; it affects this editor's session only."""
 
     completion: EditorCompletion = EditorCompletion()
+    code_actions: bool = True
     thinking: bool | None = None
 
 
