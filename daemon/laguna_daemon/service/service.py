@@ -80,7 +80,7 @@ class Service:
         await opened.settle()
         if request.why is not None:
             why = await asyncio.to_thread(opened.workspace.why, request.why)
-            return {**asdict(why), "text": str(why)}
+            return asdict(why)
         manifest = await asyncio.to_thread(opened.workspace.manifest)
         return {**manifest.as_dict(), "notices": list(opened.notices)}
 
