@@ -58,15 +58,25 @@ class Builder:
         budget = self.budget if limit is None else min(limit, self.budget)
         readable, named = self._candidates(kept)
         rank = importance(self._order, weights, first)
-        readable.sort(key=lambda item: (rank(item[0]), item[0]))
+        readable.sort(key=lambda item: (rank(*item), item[0]))
+
+        spent = 0
 
         def ids_of(paths: Sequence[str]) -> Mapping[str, Ids]:
-            return self._catalogue.ids(paths, progress)
+            nonlocal spent
+            found = self._catalogue.ids(paths)
+            spent += sum(ids.size for ids in found.values())
+            if progress is not None:
+                progress("packing", min(spent, budget), budget)
+            return found
 
         def count(text: str) -> int:
             return self._tokenizer.encode(text).size
 
-        return pack(readable, named, budget - sum(kept.values()), ids_of, count)
+        packing = pack(readable, named, budget - sum(kept.values()), ids_of, count)
+        if progress is not None:
+            progress("packing", budget, budget)
+        return packing
 
     def _candidates(self, kept: Mapping[str, int]) -> tuple[list[tuple[str, int]], list[str]]:
         readable: list[tuple[str, int]] = []

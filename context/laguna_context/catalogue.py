@@ -7,6 +7,7 @@ import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from laguna_context import frames
@@ -17,9 +18,8 @@ from laguna_context.secrets import Finding, forbidden, redact
 from laguna_context.tokens import Ids, Tokenizer
 
 Progress = Callable[[str, int, int], None]
+"""Told while a snapshot is made: what is done, tokens so far, tokens in all."""
 
-# Part of the reading policy: raise it when a file may read differently (decoding, redaction, framing).
-_READING_VERSION = 1
 _BATCH = 64
 _TEXTS = 256
 
@@ -35,6 +35,15 @@ class Text:
     text: str
     digest: str
     findings: tuple[Finding, ...]
+
+
+@cache
+def _reading_rules() -> str:
+    """A hash of the code that decides what a file reads as: what was read under other rules is not trusted."""
+    digest = hashlib.sha256()
+    for name in ("encodings", "notebooks", "reading", "secret_files", "secret_rules", "secrets"):
+        digest.update(Path(__file__).with_name(f"{name}.py").read_bytes())
+    return digest.hexdigest()
 
 
 class Catalogue:
@@ -60,7 +69,7 @@ class Catalogue:
         self._selection = selection
         self._secrets = secrets
         self._limits = limits or Limits()
-        policy = f"{tokenizer.fingerprint} {frames.FRAME_VERSION} {_READING_VERSION} {secrets} {self._limits}"
+        policy = f"{tokenizer.fingerprint} {frames.FRAME_VERSION} {_reading_rules()} {secrets} {self._limits}"
         self.scope = hashlib.sha256(f"{root}\0{policy}".encode("utf-8", "surrogateescape")).hexdigest()
         self._known = store.get_files(self.scope)
         self._new: dict[str, FileInfo] = {}
@@ -176,14 +185,12 @@ class Catalogue:
             self._unsettled.add(path)
         return info
 
-    def ids(self, paths: Sequence[str], progress: Progress | None = None) -> dict[str, Ids]:
-        """Ids of the document frames of these files, from the cache where it has them. Files that turn out to have
-        no text are left out of the answer."""
+    def ids(self, paths: Sequence[str]) -> dict[str, Ids]:
+        """Ids of the document frames of these files, from the cache where it has them. Files that turn out to have no
+        text are left out of the answer."""
         out: dict[str, Ids] = {}
         for start in range(0, len(paths), _BATCH):
             out |= self._some_ids(paths[start : start + _BATCH])
-            if progress is not None:
-                progress("reading", min(start + _BATCH, len(paths)), len(paths))
         return out
 
     def _some_ids(self, paths: Sequence[str]) -> dict[str, Ids]:

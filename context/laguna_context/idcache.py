@@ -27,6 +27,8 @@ from laguna_context.secrets import Finding
 from laguna_context.tokens import Ids
 
 _DAY = 86_400
+_SNAPSHOTS = 64
+"""How many roots' snapshots are kept (about 0.7 MB each at 165,000 tokens), the newest."""
 _SCHEMA_VERSION = 1
 _SCHEMA = """
 CREATE TABLE ids (key BLOB PRIMARY KEY, data BLOB NOT NULL, used INTEGER NOT NULL);
@@ -168,6 +170,11 @@ class Store:
         self._write("DELETE FROM entries WHERE state = ?", [(state,)])
         row = (state, _pack(body), ids.tobytes(), int(time.time()))
         self._write("INSERT OR REPLACE INTO snapshots VALUES (?, ?, ?, ?)", [row])
+        kept = f"SELECT state FROM snapshots ORDER BY used DESC LIMIT {_SNAPSHOTS}"
+        with self._lock, contextlib.suppress(sqlite3.Error), self._db:
+            for table in ("entries", "snapshots"):
+                self._db.execute(f"DELETE FROM {table} WHERE state NOT IN ({kept})")
+            self._trim()
 
     def put_entries(self, state: str, items: Sequence[tuple[int, Any, Ids]]) -> None:
         """Append overlay entries (sequence number, body, ids)."""

@@ -22,6 +22,9 @@ _MOST_BYTES_PER_TOKEN = 8
 _BYTES_PER_TOKEN = 3.0
 _FRAME_TOKENS = 24
 
+# A file this long (bytes) ranks one kind lower: the same tokens show several shorter ones.
+_LONG = 40_000
+
 _GENERATED = re.compile(
     r"(?:^|/)(?:vendor|third_party|node_modules|dist|build|generated|__snapshots__|fixtures?|testdata)/"
     r"|\.min\.(?:js|css)$|(?:^|[-.])lock(?:\.json|\.yaml)?$|\.(?:po|pot|svg|csv|tsv|snap|map|lock|sum|pb\.go|ipynb)$"
@@ -51,14 +54,18 @@ class Packing:
 
 def importance(
     order: Sequence[str], weights: Mapping[str, float], first: Collection[str] = ()
-) -> Callable[[str], tuple[float, ...]]:
-    """A sort key: most worth showing first. `order` are globs of the user, first ones first; `weights` are of change;
-    `first` are paths that come before any rank."""
+) -> Callable[[str, int], tuple[float, ...]]:
+    """A sort key of (path, bytes): most worth showing first, and of two alike the shorter.
+
+    `order` are globs of the user, first ones first; `weights` are of change; `first` are paths that come before any
+    rank.
+    """
     globs = [Globs((pattern,)) for pattern in order]
 
-    def key(path: str) -> tuple[float, ...]:
+    def key(path: str, size: int) -> tuple[float, ...]:
         wish = -1 if path in first else next((i for i, glob in enumerate(globs) if glob.matches(path)), len(globs))
-        return (wish, _kind(path) - min(1.5, weights.get(path, 0.0)), path.count("/"))
+        length = min(2.0, size / _LONG)
+        return (wish, _kind(path) + length - min(1.5, weights.get(path, 0.0)), path.count("/"))
 
     return key
 

@@ -8,6 +8,7 @@ import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
@@ -87,7 +88,7 @@ class Workspace:
         """List `root`, take up the snapshot kept from an earlier run or freeze a new one.
 
         `model` names the model revision and is part of the prefix's identity. `progress(what, done, total)` is called
-        while files are read. ContextError and its kinds if the folder cannot be a workspace.
+        while files are read, in tokens. ContextError and its kinds if the folder cannot be a workspace.
         """
         if not root.is_dir():
             raise RootRefused(f"{root} is not a folder.", "Name an existing folder.")
@@ -164,9 +165,11 @@ class Workspace:
 
     def _settle(self, buffers: Mapping[str, str]) -> list[str]:
         """Bring the overlay up to date, compacting if it would exceed its budget. Returns notes for the user."""
+        notes: list[str] = []
+        if self._expelled(self._pending) and self._compact():
+            notes.append("Files that rules now keep out were taken from the repository's prefix.")
         room = self.budget.overlay - self._journal.overlay.tokens
         changes = self._journal.differences(self._pending, buffers, room)
-        notes: list[str] = []
         if changes is None:
             if self._compact():
                 notes.append("The overlay was full: the repository's prefix was compacted.")
@@ -325,6 +328,12 @@ class Workspace:
                 return False
             return self._compact()
 
+    def _expelled(self, paths: Iterable[str]) -> set[str]:
+        """Of these, files that the model was shown, that are still there, and that a rule now keeps out: unlike
+        deleted ones they may not stay in the prefix until it is compacted anyway."""
+        gone = {path for path in paths if path not in self._catalogue.entries and path in self._journal.seen}
+        return {path for path in gone if os.path.lexists(self.root / path)}
+
     def _compact(self) -> bool:
         """Replace snapshot and overlay by ones that say the same; False if that would change nothing."""
         old = self._journal
@@ -332,7 +341,9 @@ class Workspace:
         corrections = self._corrections(old.snapshot)
         added = sum(ids.size for ids in self._catalogue.ids(sorted(first & self._catalogue.entries.keys())).values())
         carried = {path: change.ids.size for path, change in corrections.items()}
-        cut = plan(old.snapshot.parts, carried, added, self._builder.budget, self.budget.overlay).cut
+        expelled = self._expelled(part.path for part in old.snapshot.parts)
+        parts = tuple(takewhile(lambda part: part.path not in expelled, old.snapshot.parts))
+        cut = plan(parts, carried, added, self._builder.budget, self.budget.overlay).cut
         kept = part_pieces(old.snapshot, cut)
         weights = dict(self._builder.weights())
         for path in first | corrections.keys():

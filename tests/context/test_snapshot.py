@@ -175,7 +175,21 @@ def test_names_stay_within_their_room() -> None:
 def test_rank_prefers_the_users_order_then_source() -> None:
     key = importance(["docs/"], {"b.py": 0.5})
     paths = ["a.py", "b.py", "docs/x.md", "tests/test_a.py", "package-lock.json", "README.md"]
-    assert sorted(paths, key=key) == ["docs/x.md", "README.md", "b.py", "a.py", "tests/test_a.py", "package-lock.json"]
+    ranked = sorted(paths, key=lambda path: key(path, 100))
+    assert ranked == [
+        "docs/x.md",
+        "README.md",
+        "b.py",
+        "a.py",
+        "tests/test_a.py",
+        "package-lock.json",
+    ]
+
+
+def test_of_two_files_alike_the_shorter_comes_first() -> None:
+    key = importance([], {})
+    assert key("b.py", 1000) < key("a.py", 90_000)
+    assert key("b.py", 1000) < key("README.rst", 90_000)
 
 
 def test_only_what_can_fit_is_asked_for() -> None:

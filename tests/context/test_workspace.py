@@ -95,8 +95,29 @@ def test_a_rule_file_that_changes_is_followed(root: Path, open_workspace: object
     git_rm(root, "b.py")
     space.changed([".gitignore", "new.log"])
     text = tokenizer.decode(space.prompt("?").ids).decode()
-    assert 'path="b.py" kind="deleted"' in text
+    assert "b = 1" not in text
+    assert "a = 1" in text
     assert "new.log" not in text
+
+
+def test_a_file_that_a_rule_now_keeps_out_leaves_the_prefix(
+    root: Path, open_workspace: object, tokenizer: Tokenizer
+) -> None:
+    space = open_workspace(root, ROOMY)  # type: ignore[operator]
+    write(root, {"private.txt": "for my eyes only\n"})
+    space.changed(["private.txt"])
+    assert b"my eyes" in tokenizer.decode(space.prompt("?").ids)
+    space.compact(force=True)
+    assert b"my eyes" in tokenizer.decode(space.prompt("?").ids)
+    write(root, {".lagunaignore": "private.txt\na.py\n"})
+    space.changed([".lagunaignore"])
+    prompt = space.prompt("?")
+    text = tokenizer.decode(prompt.ids)
+    assert b"my eyes" not in text
+    assert b"a = 1" not in text
+    assert b"b = 1" in text
+    assert len(prompt.notes) == 1
+    assert space.prompt("?").notes == ()
 
 
 def git_rm(root: Path, path: str) -> None:
