@@ -78,13 +78,16 @@ function changesOf(edit: LspEdit): Change[] {
 
 /** The least that must be replaced to make `after` of `before`: whole lines between equal starts and ends. */
 export function difference(before: string, after: string): { start: number; end: number; text: string } {
-  const limit = Math.min(before.length, after.length);
-  let start = 0;
-  while (start < limit && before[start] === after[start]) start += 1;
-  start = before.lastIndexOf('\n', start - 1) + 1;
+  const [old, now] = [linesOf(before), linesOf(after)];
+  let head = 0;
+  while (head < old.length && old[head] === now[head]) head += 1;
   let tail = 0;
-  while (tail < limit - start && before[before.length - 1 - tail] === after[after.length - 1 - tail]) tail += 1;
-  const end = before.indexOf('\n', before.length - tail);
-  const kept = tail === 0 || end === -1 ? 0 : before.length - end - 1;
-  return { start, end: before.length - kept, text: after.slice(start, after.length - kept) };
+  while (tail < Math.min(old.length, now.length) - head && old.at(-1 - tail) === now.at(-1 - tail)) tail += 1;
+  const start = old.slice(0, head).join('').length;
+  const text = now.slice(head, now.length - tail).join('');
+  return { start, end: start + old.slice(head, old.length - tail).join('').length, text };
+}
+
+function linesOf(text: string): string[] {
+  return text.split(/(?<=\n)/);
 }

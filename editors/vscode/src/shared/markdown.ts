@@ -14,6 +14,7 @@ export type Block =
   | { kind: 'paragraph'; children: Inline[] }
   | { kind: 'heading'; level: number; children: Inline[] }
   | { kind: 'code'; info: string; text: string; closed: boolean }
+  | { kind: 'edit'; action: 'change' | 'create' | 'delete' | 'rename'; path: string; before: string; after: string; closed: boolean }
   | { kind: 'quote'; blocks: Block[] }
   | { kind: 'list'; ordered: boolean; start: number; items: ListItem[] }
   | { kind: 'table'; align: Align[]; head: Inline[][]; rows: Inline[][][] }
@@ -31,6 +32,8 @@ const HEADING = /^ {0,3}(#{1,6})(?:[ \t]+(.*))?$/;
 const RULE = /^ {0,3}(?:(?:-[ \t]*){3,}|(?:\*[ \t]*){3,}|(?:_[ \t]*){3,})$/;
 const QUOTE = /^ {0,3}> ?/;
 const ITEM = /^( {0,3})([-*+]|\d{1,9}[.)])([ \t]+|$)/;
+const EDIT = /^<{5,} ?(SEARCH|CREATE|DELETE|RENAME)\b[ \t]*(.*?)[ \t]*$/;
+const EDIT_END = /^>{5,} ?(?:REPLACE|END)[ \t]*$/;
 const TASK = /^\[([ xX])\][ \t]+/;
 const DELIMITERS = /^ {0,3}\|?[ \t]*:?-+:?[ \t]*(?:\|[ \t]*:?-+:?[ \t]*)*\|?[ \t]*$/;
 
@@ -69,6 +72,8 @@ function block(lines: string[], at: number, depth: number): { block: Block; to: 
   const line = lines[at] ?? '';
   const fence = fenceOf(line);
   if (fence !== undefined) return code(lines, at, fence);
+  const edit = EDIT.exec(line);
+  if (edit !== null) return editAt(lines, at, edit);
   const heading = HEADING.exec(line);
   if (heading?.[1] !== undefined) {
     const title = (heading[2] ?? '').replace(/(?:^|[ \t]+)#+[ \t]*$/, '').trim();
@@ -106,6 +111,24 @@ function code(lines: string[], at: number, fence: Fence): { block: Block; to: nu
     if (!closed) body.push(line.replace(new RegExp(`^ {0,${fence.indent}}`), ''));
   }
   return { block: { kind: 'code', info: fence.info, text: body.join('\n'), closed }, to };
+}
+
+/** A change to a file, in the form in which models are asked to write it. */
+function editAt(lines: string[], at: number, match: RegExpExecArray): { block: Block; to: number } {
+  const before: string[] = [];
+  const after: string[] = [];
+  let part = match[1] === 'SEARCH' ? before : after;
+  let to = at + 1;
+  let closed = false;
+  for (; to < lines.length && !closed; to += 1) {
+    const line = lines[to] ?? '';
+    closed = EDIT_END.test(line);
+    if (closed) continue;
+    if (part === before && /^={5,}[ \t]*$/.test(line)) part = after;
+    else part.push(line);
+  }
+  const action = ({ SEARCH: 'change', CREATE: 'create', DELETE: 'delete', RENAME: 'rename' } as const)[match[1] as 'SEARCH'];
+  return { block: { kind: 'edit', action, path: match[2] ?? '', before: before.join('\n'), after: after.join('\n'), closed }, to };
 }
 
 function quote(lines: string[], at: number, depth: number): { block: Block; to: number } {
@@ -211,7 +234,7 @@ function interrupts(lines: string[], at: number, depth: number): boolean {
   const line = lines[at] ?? '';
   const item = ITEM.exec(line);
   if (item !== null && depth < DEPTH) return item[3] !== '' && (!/\d/.test(item[2] ?? '') || /^1[.)]$/.test(item[2] ?? ''));
-  if (fenceOf(line) !== undefined || HEADING.test(line) || RULE.test(line)) return true;
+  if (fenceOf(line) !== undefined || EDIT.test(line) || HEADING.test(line) || RULE.test(line)) return true;
   return (depth < DEPTH && QUOTE.test(line)) || tableAt(lines, at);
 }
 

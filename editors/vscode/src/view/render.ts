@@ -41,6 +41,8 @@ export class Answer {
         return table(block);
       case 'code':
         return this.code(block.info, block.text);
+      case 'edit':
+        return edit(block);
     }
   }
 
@@ -76,6 +78,18 @@ export class Answer {
     const pieces = colours(text, language).map((piece) => (piece.kind === 'plain' ? piece.text : make('span', { class: `tok-${piece.kind}` }, piece.text)));
     return make('div', { class: 'code' }, bar, make('pre', { tabindex: '0' }, make('code', {}, ...pieces)));
   }
+}
+
+const ACTIONS = { change: 'change', create: 'new file', delete: 'deleted', rename: 'renamed' };
+
+/** A proposed change as a small diff; it is applied as a whole, from below the answer. */
+function edit(block: Extract<Block, { kind: 'edit' }>): HTMLElement {
+  const lines = (text: string, sign: string, kind: string): HTMLElement[] =>
+    text === '' ? [] : text.split('\n').map((line) => make('span', { class: kind }, `${sign} ${line}`));
+  const rows = [...lines(block.before, '-', 'tok-removed'), ...lines(block.after, '+', 'tok-added')];
+  const name = block.action === 'rename' ? make('span', { class: 'code-name' }, block.path) : button(block.path, () => tell({ type: 'open', target: block.path }), { class: 'link code-name', title: `Open ${block.path}` });
+  const bar = make('div', { class: 'code-bar' }, name, make('span', { class: 'dim' }, ACTIONS[block.action]));
+  return make('div', { class: 'code edit' }, bar, rows.length > 0 && make('pre', { tabindex: '0' }, make('code', {}, ...rows)));
 }
 
 function table(block: Extract<Block, { kind: 'table' }>): HTMLElement {

@@ -9,7 +9,7 @@ const ID = 'laguna-daemon.laguna-daemon';
 
 const ANSWER = `## How a lamp is dimmed
 
-\`Lamp.dim\` in \`lamp.py:12\` keeps the level **between 0 and 1**; \`on\` sets it to 1. <script>alert("no")</script>
+\`Lamp.dim\` in \`lamp.py:12\` keeps the level **between 0 and 1**; \`on\` sets it to 1.
 
 1. Values below zero become zero.
 2. Values above one become one.
@@ -28,6 +28,15 @@ To switch it off as well:
 \`\`\`
 `;
 const LONG = 'Dimming takes its time. '.repeat(400);
+const EVIL = 'No. <script>alert(1)</script><img src=x onerror=alert(1)> [x](javascript:alert(1)) [y](command:workbench.action.quit) [fine](https://example.org)';
+const FIX = `The level is clamped:
+
+<<<<<<< SEARCH lamp.py
+        self.level = min(1.0, max(0.0, level))
+=======
+        self.level = clamp(level)
+>>>>>>> REPLACE
+`;
 const NEW_FILE = 'Here it is:\n\n```python dimmer.py\ndef dimmer() -> float:\n    return 0.5\n```\n';
 
 const RULES = [
@@ -36,13 +45,17 @@ const RULES = [
   { when: 'How is a lamp dimmed?', answer: ANSWER },
   { when: 'And how fast?', answer: 'At once.' },
   { when: 'Tell me everything', answer: LONG },
+  { when: 'Say something evil', answer: EVIL },
+  { when: 'The level may be above one', answer: FIX },
   { when: 'Make a dimmer', answer: NEW_FILE },
   { when: 'class Lamp:', answer: 'A lamp.' },
   { when: 'def preheat(', answer: 'An oven.' },
 ];
 
 function api(): Api {
-  return vscode.extensions.getExtension<Api>(ID)?.exports as Api;
+  const extension = vscode.extensions.getExtension<Api>(ID);
+  assert.ok(extension?.isActive, 'the extension is active');
+  return extension.exports;
 }
 
 async function ready(): Promise<void> {
@@ -133,16 +146,22 @@ const TESTS: Record<string, () => Promise<void>> = {
     assert.deepEqual(await texts('.markdown h4'), ['How a lamp is dimmed']);
     assert.deepEqual(await texts('.markdown ol > li'), ['Values below zero become zero.', 'Values above one become one.']);
     assert.deepEqual(await texts('.markdown td'), ['dim(0.3)', '0.3', 'dim(7)', '1.0']);
-    assert.match((await texts('.markdown p')).join(), /<script>alert\("no"\)<\/script>/, 'a tag is text');
-    assert.deepEqual(await texts('.markdown script, .markdown [onclick], .markdown style'), []);
+    await picture('vscode-chat');
     assert.match((await texts('.usage')).join(), /^\d+ tokens read, \d+ from the cache \(\d+%\) · first word after .* · \d+ tokens written/);
     await ask('And how fast?');
     await answered();
     assert.deepEqual((await texts('.markdown')).at(-1), 'At once.');
     const [first, second] = (await asked()).slice(-2);
     assert.deepEqual(second?.prompt.slice(0, first?.prompt.length), first?.prompt, 'the second turn starts with the first');
-    await picture('vscode-chat');
-    assert.deepEqual(await act('violations'), []);
+  },
+
+  async 'makes nothing but text of what a model says'() {
+    await ask('Say something evil');
+    await answered();
+    assert.match((await texts('.markdown p')).join(), /<script>alert\(1\)<\/script><img src=x onerror=alert\(1\)>/);
+    assert.deepEqual(await texts('.markdown :is(script, img, style, iframe, form, [onclick], [onerror], [style])'), []);
+    assert.deepEqual(await texts('.markdown a'), ['fine'], 'only a page is a link');
+    assert.deepEqual(await act<string[]>('violations'), [], 'the page itself keeps to its policy');
   },
 
   async 'follows a place of an answer into its file'() {
@@ -155,10 +174,10 @@ const TESTS: Record<string, () => Promise<void>> = {
     await fresh();
     await act('type', { text: 'Read @not' });
     await until('the list of files', async () => (await texts('.files li')).length > 0);
-    assert.equal(await act('attribute', { selector: 'textarea', name: 'aria-expanded' }), 'true');
+    assert.equal(await act<string>('attribute', { selector: 'textarea', name: 'aria-expanded' }), 'true');
     await picture('vscode-files');
     await press('Enter');
-    assert.equal(await act('value', { selector: 'textarea' }), 'Read @"lamp/docs/notes on dimming.md" ');
+    assert.equal(await act<string>('value', { selector: 'textarea' }), 'Read @"lamp/docs/notes on dimming.md" ');
     const seen: string[] = [];
     for (let steps = 0; steps < 3; steps += 1) {
       await press('Tab');
@@ -259,6 +278,37 @@ const TESTS: Record<string, () => Promise<void>> = {
     await answered();
   },
 
+  async 'fixes what is reported, through the preview'() {
+    await fresh();
+    const problems = vscode.languages.createDiagnosticCollection('test');
+    const uri = file(0, 'lamp.py');
+    const editor = await edit(uri, 11, 8);
+    const before = editor.document.getText();
+    const place = new vscode.Range(12, 8, 12, 30);
+    problems.set(uri, [new vscode.Diagnostic(place, 'The level may be above one', vscode.DiagnosticSeverity.Warning)]);
+    void vscode.commands.executeCommand('lagunaDaemon.fix');
+    await until('the question', async () => (await texts('.question-text')).at(-1)?.includes('- line 13: The level may be above one'));
+    await answered();
+    assert.deepEqual(await texts('.failure'), []);
+    if ((await texts('.proposal')).length === 0) {
+      // A daemon without edits in its language server: said so, and not offered again.
+      assert.match((await texts('.notices')).join(), /makes no edits in the editor yet/);
+      assert.ok((await act<string | null>('attribute', { selector: 'option[value="edit"]', name: 'disabled' })) !== null);
+    } else {
+      await until('the refactor preview', async () => (await act<string[]>('texts', { selector: '.bulk-edit-panel .monaco-list-row' })).length > 0);
+      assert.equal(editor.document.getText(), before, 'nothing is changed before it is seen');
+      await picture('vscode-edit');
+      await act('click', { selector: '.bulk-edit-panel .edit-checkbox' });
+      await act('click', { selector: '.bulk-edit-panel .monaco-button', text: 'Apply' });
+      await until('the change', () => editor.document.lineAt(12).text === '        self.level = clamp(level)');
+      await edit(uri, 0, 0);
+      await vscode.commands.executeCommand('undo');
+      await until('one undo', () => editor.document.getText() === before);
+    }
+    problems.dispose();
+    await tidy();
+  },
+
   async 'shows the context, and why a file is in it'() {
     await edit(file(0, 'lamp.py'));
     await vscode.commands.executeCommand('lagunaDaemon.context');
@@ -334,10 +384,10 @@ const TESTS: Record<string, () => Promise<void>> = {
     await ask('How is a lamp dimmed?');
     await answered();
     const workbench = vscode.workspace.getConfiguration('workbench');
-    for (const [theme, name] of [['Default Dark Modern', 'dark'], ['Default High Contrast', 'contrast']] as const) {
+    for (const [theme, name] of [['Default Dark Modern', 'dark'], ['Default High Contrast', 'contrast'], ['Default Light Modern', 'light']] as const) {
       await workbench.update('colorTheme', theme, vscode.ConfigurationTarget.Global);
       await until(theme, async () => (await act<number>('contrast', { selector: '.markdown p' })) >= 4.5);
-      for (const selector of ['.markdown p', '.usage', '.question-text', '.code code', '.tok-keyword', '.tok-comment', '.composer textarea']) {
+      for (const selector of ['.markdown p', '.usage', '.question-text', '.code code', '.tok-keyword', '.tok-comment', '.tok-number', '.composer textarea']) {
         const ratio = await act<number>('contrast', { selector });
         assert.ok(ratio >= 4.5, `${selector} in ${theme}: ${ratio}`);
       }
@@ -349,7 +399,7 @@ const TESTS: Record<string, () => Promise<void>> = {
 
 async function all(): Promise<void> {
   const failed: string[] = [];
-  const only = new RegExp(process.env['LAGUNA_TEST_ONLY'] ?? '');
+  const only = new RegExp(process.env.LAGUNA_TEST_ONLY ?? '');
   for (const [name, test] of Object.entries(TESTS)) {
     if (!only.test(name) && !name.startsWith('is installed')) continue;
     const began = Date.now();

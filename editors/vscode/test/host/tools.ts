@@ -13,8 +13,8 @@ export interface Home {
   program: string;
 }
 
-export const home = JSON.parse(process.env['LAGUNA_TEST_HOME_JSON'] ?? '{}') as Home;
-const desk = Number(process.env['LAGUNA_TEST_DESK']);
+export const home = JSON.parse(process.env.LAGUNA_TEST_HOME_JSON ?? '{}') as Home;
+const desk = Number(process.env.LAGUNA_TEST_DESK);
 const PATIENCE = 20_000;
 
 interface Target {
@@ -44,7 +44,7 @@ export const press = (...keys: string[]): Promise<void> => keys.reduce((before, 
 export const say = (text: string): Promise<void> => act('say', { text });
 export const picture = (name: string): Promise<void> => act('picture', { name });
 
-const engine: Target = { socketPath: join(home.env['LAGUNA_RUNTIME_DIR'] ?? '', 'engine.sock') };
+const engine: Target = { socketPath: join(home.env.LAGUNA_RUNTIME_DIR ?? '', 'engine.sock') };
 
 export interface Answer {
   when: string;

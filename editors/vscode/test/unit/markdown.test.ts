@@ -14,6 +14,8 @@ function show(node: Block | Inline): string {
       return '---';
     case 'code':
       return 'info' in node ? `code(${node.info}${node.closed ? '' : '…'}|${node.text})` : `\`${node.text}\``;
+    case 'edit':
+      return `${node.action}(${node.path}|${node.before}|${node.after}${node.closed ? '' : '…'})`;
     case 'link':
       return `link(${node.href}|${all(node.children)})`;
     case 'strong':
@@ -52,6 +54,10 @@ const CASES: [string, string, string][] = [
   ['fences', '```python src/a.py\nx = 1\n\n# no heading\n```\nafter', 'code(python src/a.py|x = 1\n\n# no heading)p(after)'],
   ['a fence still open', 'a\n~~~\nb\n```', 'p(a)code(…|b\n```)'],
   ['a longer fence holds a shorter one', '````md\n```\nx\n```\n````', 'code(md|```\nx\n```)'],
+  ['edits', 'Do:\n<<<<<<< SEARCH a b.py\n# x\n=======\n- y\n>>>>>>> REPLACE\nso', 'p(Do:)change(a b.py|# x|- y)p(so)'],
+  ['a new file and a file that goes', '<<<<<<< CREATE a.py\n=======\n>>>>>>> END\n<<<<<<< DELETE b.py\n>>>>>>> END', 'create(a.py||=======)delete(b.py||)'],
+  ['an edit still open', '<<<<<<< SEARCH a.py\nx\n=======\ny', 'change(a.py|x|y…)'],
+  ['a conflict is no edit', '<<<<<<< HEAD\nx', 'p(<<<<<<< HEAD x)'],
   ['lists', '- a\n- b\n  - c\n\n1. d\n2. e', 'ul(p(a), p(b)ul(p(c)))ol1(p(d), p(e))'],
   ['a list that starts at three', '3) a\n4) b', 'ol3(p(a), p(b))'],
   ['code in a list', '1. a\n   ```sh\n   ls\n   ```\n2. b', 'ol1(p(a)code(sh|ls), p(b))'],
@@ -73,7 +79,7 @@ for (const [name, text, wanted] of CASES) {
 }
 
 test('a text that grows changes only its last block', () => {
-  const text = CASES.filter(([name]) => name !== 'a fence still open')
+  const text = CASES.filter(([name]) => name !== 'a fence still open' && name !== 'an edit still open')
     .map(([, source]) => source.replaceAll('\r', '\n'))
     .join('\n\n');
   let before = parse('');
