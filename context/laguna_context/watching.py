@@ -14,6 +14,7 @@ from pathlib import Path
 
 from watchfiles._rust_notify import RustNotify
 
+from .barrier import Barrier
 from .entries import EVERYTHING, Entry, Selection
 from .errors import GitFailed, NotARepository
 from .folders import holding_folders, judge, open_folders
@@ -45,13 +46,15 @@ async def watch(
     *,
     selection: Selection = EVERYTHING,
     stop: asyncio.Event,
+    barrier: Barrier | None = None,
 ) -> AsyncIterator[Changes]:
     """Changes below `root` until `stop` is set. The first item, an empty rescan, says that watching has
-    begun: list after it, and nothing is missed.
+    begun: list after it, and nothing is missed. `barrier` tells when what was written before has been taken in:
+    the consumer has by the time it asks for the next item.
 
     Raises `ContextError` if the root can no longer be listed.
     """
-    watcher = Watcher(root, selection)
+    watcher = Watcher(root, selection, barrier)
     halt = threading.Event()
     loop = asyncio.get_running_loop()
     pool = ThreadPoolExecutor(1, thread_name_prefix="laguna-watch")
@@ -60,10 +63,15 @@ async def watch(
         await loop.run_in_executor(pool, watcher.start)
         yield Changes(frozenset(), True)
         while not stop.is_set():
+            if barrier is not None:
+                barrier.live(watcher.notified)
+                barrier.reached(watcher.take_marks())
             changes = await loop.run_in_executor(pool, watcher.next, halt)
             if changes is not None:
                 yield changes
     finally:
+        if barrier is not None:
+            barrier.live(False)
         halt.set()
         stopper.cancel()
         pool.submit(watcher.close)
@@ -78,9 +86,11 @@ async def _pass_on(stop: asyncio.Event, halt: threading.Event) -> None:
 class Watcher:
     """The blocking part of `watch`; every method is called from one thread."""
 
-    def __init__(self, root: Path, selection: Selection) -> None:
+    def __init__(self, root: Path, selection: Selection, barrier: Barrier | None = None) -> None:
         self._root = Path(os.path.realpath(root))
         self._selection = selection
+        self._barrier = barrier
+        self._marks: set[str] = set()
         self._notify: RustNotify | None = None
         self._folders: set[str] = set()
         self._known: dict[str, Entry] = {}
@@ -95,6 +105,16 @@ class Watcher:
     def known(self) -> frozenset[str]:
         """The paths listed last."""
         return frozenset(self._known)
+
+    @property
+    def notified(self) -> bool:
+        """Whether the system tells of events; if not, the root is polled."""
+        return self._notify is not None
+
+    def take_marks(self) -> set[str]:
+        """The barrier's marks passed since the last call: what was written before them has been told."""
+        marks, self._marks = self._marks, set()
+        return marks
 
     def start(self) -> None:
         """List the root and begin to watch."""
@@ -115,7 +135,15 @@ class Watcher:
         batch = self._notify.watch(DEBOUNCE_MS, STEP_MS, 0, halt)
         if isinstance(batch, str):
             return None
-        return self._digest({path for _, path in batch})
+        events = self._without_marks({path for _, path in batch})
+        return self._digest(events) if events else None
+
+    def _without_marks(self, events: set[str]) -> set[str]:
+        if self._barrier is None:
+            return events
+        own = {event: mark for event in events if (mark := self._barrier.own(event)) is not None}
+        self._marks |= set(own.values())
+        return events - own.keys()
 
     def _digest(self, events: set[str]) -> Changes | None:
         hint, rules, paths = self._sorted_out(events)
@@ -191,6 +219,9 @@ class Watcher:
                 return
 
     def _list(self) -> None:
+        if self._barrier is not None:
+            # A new listing sees all that was written before it, events lost to a change of watches included.
+            self._marks |= self._barrier.written()
         self._known = {entry.path: entry for entry in list_files(self._root, self._selection).entries}
 
     def _wanted(self, deep: bool) -> set[str]:
@@ -204,6 +235,8 @@ class Watcher:
         self.close()
         paths = [str(self._root / folder) for folder in folders if (self._root / folder).is_dir()]
         paths += [folder for folder in self._git_folders if Path(folder).is_dir()]
+        if self._barrier is not None:
+            paths.append(str(self._barrier.folder))
         try:
             self._notify = RustNotify(paths, False, False, 0, False, True)
         except FileNotFoundError:

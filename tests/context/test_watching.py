@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from laguna_context import watching
+from laguna_context.barrier import Barrier
 from laguna_context.errors import ContextError
 from laguna_context.listing import Selection, list_files
 from laguna_context.watching import Changes, Watcher, watch
@@ -306,3 +307,85 @@ def test_paths_told_are_those_of_the_listing(tmp_path: Path) -> None:
     watcher.start()
     watcher.close()
     assert watcher.known == {entry.path for entry in list_files(root).entries}
+
+
+class Follower:
+    """Takes in changes as a workspace does, one item at a time."""
+
+    def __init__(self, root: Path, barrier: Barrier) -> None:
+        self.told: set[str] = set()
+        self._stop = asyncio.Event()
+        self._changes = watch(root, selection=Selection(), stop=self._stop, barrier=barrier)
+        self.task = asyncio.create_task(self._follow())
+
+    async def _follow(self) -> None:
+        async for changes in self._changes:
+            await asyncio.sleep(0.02)  # taking in takes a while
+            self.told |= changes.paths
+
+    async def close(self) -> None:
+        self._stop.set()
+        await asyncio.wait_for(self.task, PATIENCE)
+
+
+@asynccontextmanager
+async def followed(tmp_path: Path, root: Path) -> AsyncIterator[tuple[Follower, Barrier]]:
+    barrier = Barrier(tmp_path / "marks")
+    follower = Follower(root, barrier)
+    deadline = time.monotonic() + PATIENCE
+    while not await barrier.wait(PATIENCE):
+        assert time.monotonic() < deadline
+        await asyncio.sleep(0.02)
+    yield follower, barrier
+    await follower.close()
+
+
+async def test_behind_a_barrier_every_earlier_write_has_been_taken_in(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r", {f"f{n}.txt": "x" for n in range(50)}, commit=True)
+    async with followed(tmp_path, root) as (follower, barrier):
+        for number in range(20):
+            follower.told.clear()
+            expected = {f"f{number}.txt", f"f{number + 20}.txt", f"new{number}/deep/a.txt"}
+            write(root, dict.fromkeys(expected, f"{number}"))
+            assert await barrier.wait(PATIENCE)
+            assert follower.told == expected
+        follower.told.clear()
+        assert await barrier.wait(PATIENCE)
+        assert follower.told == set(), "the barrier's own file is nobody's change"
+        assert list(barrier.folder.iterdir()) == []
+
+
+async def test_many_wait_at_one_barrier(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r", {"a.txt": "x"}, commit=True)
+    async with followed(tmp_path, root) as (follower, barrier):
+        write(root, {"a.txt": "y"})
+        assert all(await asyncio.gather(*(barrier.wait(PATIENCE) for _ in range(20))))
+        assert follower.told == {"a.txt"}
+
+
+async def test_a_barrier_without_events_says_so_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError("OS file watch limit reached.")
+
+    barrier = Barrier(tmp_path / "marks")
+    assert not await barrier.wait(PATIENCE), "nothing is followed yet"
+    monkeypatch.setattr(watching, "RustNotify", refuse)
+    monkeypatch.setattr(watching, "POLL_MS", 50)
+    root = repository(tmp_path / "r", {"a.txt": "x"}, commit=True)
+    follower = Follower(root, barrier)
+    await asyncio.sleep(0.2)
+    assert not await barrier.wait(PATIENCE), "polling has no events"
+    await follower.close()
+
+
+async def test_who_waits_when_watching_ends_is_told(tmp_path: Path) -> None:
+    root = repository(tmp_path / "r", {"a.txt": "x"}, commit=True)
+    async with followed(tmp_path, root) as (follower, barrier):
+        shutil.rmtree(barrier.folder)
+        waiting = asyncio.create_task(barrier.wait(PATIENCE))
+        assert not await waiting, "a mark that cannot be written"
+        barrier.folder.mkdir()
+        waiting = asyncio.create_task(barrier.wait(PATIENCE))
+        await asyncio.sleep(0)
+        await follower.close()
+        assert not await asyncio.wait_for(waiting, PATIENCE)

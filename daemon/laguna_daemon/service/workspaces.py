@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import logging
+import os
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
 
+from laguna_context.barrier import Barrier
 from laguna_context.errors import ContextError
 from laguna_context.listing import Selection
 from laguna_context.prompt import Prompt
@@ -19,7 +22,7 @@ from laguna_context.watching import watch
 from laguna_context.workspace import Workspace
 from laguna_daemon.config import Settings
 from laguna_daemon.errors import RepositoryError
-from laguna_daemon.paths import cache_dir
+from laguna_daemon.paths import cache_dir, runtime_dir
 from laguna_daemon.schemas import WorkspaceStatus
 from laguna_daemon.service import roots
 from laguna_daemon.service.materials import Materials
@@ -28,6 +31,7 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 Progress = Callable[[str, int, int], None]
 """Called from a worker thread with the stage, what is done and the total."""
+_SETTLE_S = 1.0  # events arrive within tens of milliseconds; after this the tree is looked at instead
 
 
 @dataclass
@@ -38,6 +42,7 @@ class OpenRoot:
     workspace: Workspace
     selection: Selection
     notices: tuple[str, ...]
+    barrier: Barrier
     last: Prompt | None = None
     used: float = field(default_factory=time.monotonic)
     stop: asyncio.Event = field(default_factory=asyncio.Event)
@@ -46,7 +51,8 @@ class OpenRoot:
 
     async def settle(self) -> None:
         """Return when every write made before the call has reached the workspace."""
-        await asyncio.to_thread(self.workspace.changed, None)
+        if not await self.barrier.wait(_SETTLE_S):
+            await asyncio.to_thread(self.workspace.changed, None)
 
 
 class Workspaces:
@@ -116,7 +122,8 @@ class Workspaces:
             )
 
         workspace = await self._in_pool(read)
-        opened = OpenRoot(root, workspace, selection, notices)
+        barrier = Barrier(runtime_dir() / "marks" / hashlib.sha256(os.fsencode(root)).hexdigest()[:16])
+        opened = OpenRoot(root, workspace, selection, notices, barrier)
         opened.following = asyncio.create_task(self._follow(opened))
         self._on_change()
         return opened
@@ -124,7 +131,9 @@ class Workspaces:
     async def _follow(self, opened: OpenRoot) -> None:
         try:
             # The first item is a rescan: what changed between reading and watching is found by it.
-            async for changes in watch(opened.root, selection=opened.selection, stop=opened.stop):
+            async for changes in watch(
+                opened.root, selection=opened.selection, stop=opened.stop, barrier=opened.barrier
+            ):
                 paths = None if changes.rescan else changes.paths
                 await self._in_pool(lambda: opened.workspace.changed(paths))  # noqa: B023
         except Exception as error:
