@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from laguna_context.conversation import Conversation
 from laguna_context.errors import ContextError
 from laguna_context.prompt import Budget, Prompt, PromptTooLarge
 from laguna_context.template import ChatTemplate, load_template
-from laguna_context.tokens import Tokenizer, load_tokenizer
+from laguna_context.tokens import Ids, Tokenizer, load_tokenizer
 from laguna_daemon.engine.launch import Launch
 from laguna_daemon.engine.reasoning import ReasoningSplitter
 from laguna_daemon.engine.sampling import Sampling
@@ -35,11 +36,18 @@ class Materials:
         context = min(section.context, launch.traits.context or section.context)
         self.budget = Budget(context=context, output=section.output, task=section.task, overlay=section.overlay)
 
-    def plain_prompt(self, text: str, *, thinking: bool = False) -> Prompt:
+    def plain_prompt(self, text: str, *, thinking: bool = False, conversation: Conversation | None = None) -> Prompt:
         """A prompt without any repository; raises OverBudget if it leaves no room for an answer."""
         head, tail = self.template.open_first(thinking), self.template.tail(thinking)
-        task = self.tokenizer.encode(f"<task>\n{text}\n")
-        ids = np.concatenate([head, task, tail])
+        again = self.template.open_next(thinking)
+        task = np.concatenate([self.tokenizer.encode(f"<task>\n{text}\n"), tail])
+        earlier: list[Ids] = []
+        if conversation is not None and conversation.ids.size:
+            head, earlier = conversation.ids, [again]
+        elif conversation is not None:
+            for turn in conversation.turns:
+                earlier += [turn.task, turn.answer, again]
+        ids = np.concatenate([head, *earlier, task])
         if len(ids) > self.budget.prompt:
             error = PromptTooLarge(len(ids), self.budget.prompt, "question")
             raise OverBudget(error.what, error.advice)
@@ -47,7 +55,7 @@ class Materials:
             ids=ids,
             prefix_tokens=len(head),
             overlay_tokens=0,
-            task_tokens=len(ids) - len(head),
+            task_tokens=len(task),
             snapshot="",
             overlay_seq=0,
             identity=self.template.fingerprint,
@@ -81,4 +89,4 @@ class Materials:
 
     def completion_sampling(self, max_tokens: int) -> Sampling:
         """Greedy and short: a suggestion should not change while one looks at it."""
-        return self.launch.sampling(max_tokens, temperature=0.0)
+        return self.launch.sampling(max_tokens, temperature=0.0, frequency_penalty=0.0)
