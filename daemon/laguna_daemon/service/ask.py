@@ -17,6 +17,7 @@ from laguna_daemon.engine.reasoning import ReasoningSplitter
 from laguna_daemon.errors import OverBudget, RepositoryError, UsageError
 from laguna_daemon.schemas import (
     AskRequest,
+    ConversationTurn,
     Event,
     NoticeEvent,
     ProgressEvent,
@@ -26,7 +27,7 @@ from laguna_daemon.schemas import (
     UsageEvent,
 )
 from laguna_daemon.service import buffers as buffer_texts
-from laguna_daemon.service import references, roots
+from laguna_daemon.service import references, roots, tasks
 from laguna_daemon.service.conversations import Talk
 from laguna_daemon.service.materials import Materials
 from laguna_daemon.service.prefill import prefill
@@ -47,43 +48,56 @@ class Answer:
     began: float = field(default_factory=time.perf_counter)
     ids: list[int] = field(default_factory=list)
     text: list[str] = field(default_factory=list)
+    thinking: list[str] = field(default_factory=list)
     usage: Usage = field(default_factory=Usage)
 
     def elapsed_ms(self) -> float:
         """Milliseconds since submission."""
         return round((time.perf_counter() - self.began) * 1000, 1)
 
+    def turn(self, request: AskRequest) -> ConversationTurn:
+        """As it is kept in a conversation."""
+        return ConversationTurn(
+            question=request.question,
+            answer="".join(self.text),
+            thinking="".join(self.thinking),
+            mode=request.mode,
+            task=request.task,
+            references=request.references,
+            usage=self.usage,
+        )
+
 
 async def ask(service: Service, request: AskRequest, emit: Emitter[Event]) -> None:
     """Answer ``request``, reporting to ``emit``; cancelling aborts the generation in the engine."""
-    if not request.question.strip():
+    if not request.question.strip() and request.task is None:
         raise UsageError("The question is empty.", "Give it as an argument or on standard input.")
     answer = Answer()
     materials, opened = await _prepare(service, request, emit)
-    talk = None
-    if opened is None:
-        prompt = materials.plain_prompt(request.question)
-    else:
-        talk = service.conversations.open(request.conversation, opened.root)
-        prompt = await _prompt(service, request, opened, talk, emit)
-    expected = min(service.hosting.resident.common(prompt.ids), prompt.prefix_tokens)
-    if talk is None:
-        await _generate(service, request, materials, prompt, answer, emit)
-    else:
-        talk.busy = True
+    root = None if opened is None else opened.root
+    async with service.conversations.turn(request.conversation, root, materials) as talk:
+        for notice in talk.notices:
+            emit(NoticeEvent(message=notice))
+        if opened is None:
+            prompt = materials.plain_prompt(tasks.text(request), conversation=talk.ids)
+        else:
+            prompt = await _prompt(service, request, opened, talk, emit)
+        expected = min(service.hosting.resident.common(prompt.ids), prompt.prefix_tokens)
         try:
             await _generate(service, request, materials, prompt, answer, emit)
         finally:
-            talk.busy = False
-            talk.ids.answered(prompt, answer.ids, materials.template.end_ids)
-            service.conversations.keep(talk)
+            if request.record and (answer.ids or answer.usage.finish_reason):
+                talk.ids.answered(prompt, answer.ids, materials.template.end_ids)
+                talk.answered(answer.turn(request))
+                service.conversations.keep(talk)
     if opened is not None:
         opened.last = prompt
         if answer.usage.cached_tokens < expected:
             answer.usage.broke_at = opened.workspace.where_broke(
                 answer.usage.cached_tokens, prompt, block=materials.launch.profile.block_size
             )
-    emit(UsageEvent(usage=answer.usage, conversation=talk.id if talk else None, text="".join(answer.text)))
+    kept = talk.id if request.record else None
+    emit(UsageEvent(usage=answer.usage, conversation=kept, text="".join(answer.text)))
 
 
 async def _prepare(service: Service, request: AskRequest, emit: Emitter[Event]) -> tuple[Materials, OpenRoot | None]:
@@ -117,9 +131,10 @@ async def _prompt(service: Service, request: AskRequest, opened: OpenRoot, talk:
     held = buffer_texts.texts(service.buffers.under(opened.root))
     try:
         extras = await asyncio.to_thread(references.resolve, opened.root, request.references, held, opened.selection)
+        extras += await asyncio.to_thread(tasks.materials, request, opened.root)
         prompt = await asyncio.to_thread(
             opened.workspace.prompt,
-            request.question,
+            tasks.text(request),
             buffers=held,
             extras=extras,
             conversation=talk.ids,
@@ -182,6 +197,7 @@ def _piece(piece: Piece, splitter: ReasoningSplitter, answer: Answer, emit: Emit
         if answer.usage.ttft_ms is None:
             answer.usage.ttft_ms = answer.elapsed_ms()
         if part.kind == "thinking":
+            answer.thinking.append(part.text)
             emit(ThinkingEvent(text=part.text))
         else:
             answer.text.append(part.text)

@@ -57,7 +57,7 @@ class Service:
     async def stop(self) -> None:
         """End the engine and close every root."""
         self._loading.cancel()
-        await asyncio.gather(self.hosting.stop(), self.workspaces.close())
+        await asyncio.gather(self.hosting.stop(), self.workspaces.close(), self.conversations.close())
 
     async def ask(self, request: AskRequest) -> AsyncGenerator[Event, None]:
         """Answer a question; closing the generator aborts the generation in the engine."""
@@ -83,6 +83,12 @@ class Service:
             return asdict(why)
         manifest = await asyncio.to_thread(opened.workspace.manifest)
         return {**manifest.as_dict(), "notices": list(opened.notices)}
+
+    async def seen(self, root: str) -> dict[str, str]:
+        """For every file of a root's prompt the sha256 (hex) of what the model is shown of it; whole texts only."""
+        manifest = await self.context(ContextRequest(root=root, force=True))
+        shown = ("full", "overlay")
+        return {file["path"]: file["version"] for file in manifest["files"] if file["tier"] in shown}
 
     def thinking(self, request: AskRequest) -> bool:
         """Whether the model is to reason first: the request's wish, the settings', the profile's."""
