@@ -73,7 +73,7 @@ class Builder:
         def count(text: str) -> int:
             return self._tokenizer.encode(text).size
 
-        packing = pack(readable, named, budget - sum(kept.values()), ids_of, count)
+        packing = pack(readable, named, budget - sum(kept.values()), ids_of, count, first)
         if progress is not None:
             progress("packing", budget, budget)
         return packing

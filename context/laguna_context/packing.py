@@ -88,16 +88,20 @@ def pack(
     budget: int,
     ids_of: Callable[[Sequence[str]], Mapping[str, Ids]],
     count: Callable[[str], int],
+    first: Collection[str] = (),
 ) -> Packing:
     """Spend `budget` tokens. `candidates`: (path, bytes) in rank order; `others`: paths that can only be named.
 
-    `ids_of` gives the ids of the frames of readable files; `count` counts tokens of a text. Files are asked for in
-    rank order until the budget is spent, so a tree of any size costs what fits.
+    Files of `first` do not leave room for names. `ids_of` gives the ids of the frames of readable files; `count`
+    counts tokens of a text. Files are asked for in rank order until the budget is spent, so a tree of any size
+    costs what fits.
     """
     everything = sum(size for _, size in candidates) / _BYTES_PER_TOKEN + _FRAME_TOKENS * len(candidates)
     names = int(sum(len(path) + 1 for path, _ in candidates) / _BYTES_PER_TOKEN) + _FRAME_TOKENS
     reserve = 0 if everything < budget * 0.8 else min(int(budget * LISTING_SHARE), names)
-    full = dict(_fill(candidates, budget - reserve, ids_of))
+    full = dict(_fill([item for item in candidates if item[0] in first], budget, ids_of))
+    room = budget - reserve - sum(ids.size for ids in full.values())
+    full |= _fill([item for item in candidates if item[0] not in first], room, ids_of)
     rest = sorted({path for path, _ in candidates if path not in full} | set(others))
     room = budget - sum(ids.size for ids in full.values())
     lines, tiers = name_rest(rest, min(room, max(reserve, int(budget * LISTING_SHARE))), count)

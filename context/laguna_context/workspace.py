@@ -339,19 +339,23 @@ class Workspace:
         old = self._journal
         first = old.shown_by_overlay()
         corrections = self._corrections(old.snapshot)
-        added = sum(ids.size for ids in self._catalogue.ids(sorted(first & self._catalogue.entries.keys())).values())
+        recent = first | corrections.keys()
+        now = self._catalogue.ids(sorted(recent & self._catalogue.entries.keys()))
+        before = {part.path: part.end - part.start for part in old.snapshot.parts}
+        added = sum(max(0, ids.size - before.get(path, 0)) for path, ids in now.items())
         carried = {path: change.ids.size for path, change in corrections.items()}
         expelled = self._expelled(part.path for part in old.snapshot.parts)
         parts = tuple(takewhile(lambda part: part.path not in expelled, old.snapshot.parts))
-        cut = plan(parts, carried, added, self._builder.budget, self.budget.overlay).cut
+        largest = max((change.ids.size for change in old.overlay.changes), default=0)
+        cut = plan(parts, carried, added, self._builder.budget, self.budget.overlay, largest).cut
         kept = part_pieces(old.snapshot, cut)
         weights = dict(self._builder.weights())
-        for path in first | corrections.keys():
+        for path in recent:
             weights[path] = weights.get(path, 0.0) + 1.0
         # Files that nobody touched are not worth reading anew now, unless the snapshot has shrunk.
         limit = max(old.snapshot.ids.size + added, int(_SHRUNK * self._builder.budget))
         sizes = {piece.path: piece.ids.size for piece in kept}
-        packing = self._builder.pack(weights, kept=sizes, first=first, limit=limit)
+        packing = self._builder.pack(weights, kept=sizes, first=recent, limit=limit)
         order = sorted(packing.full, key=lambda path: stable_first(path, weights))
         journal = Journal(self._catalogue, self._tokenizer, self._builder.join(kept, packing, order))
         for piece in kept:

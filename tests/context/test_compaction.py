@@ -46,6 +46,11 @@ def test_room_is_made_for_files_that_only_the_overlay_shows() -> None:
     assert plan(parts(1000, 1000, 1000), {}, 500, 9000, 700).cut == 3
 
 
+def test_the_next_large_entry_must_fit_again() -> None:
+    assert plan(parts(1000, 1000), {"d1": 100}, 0, 5000, 200, largest=20).cut == 2
+    assert plan(parts(1000, 1000), {"d1": 100}, 0, 5000, 200, largest=100).cut == 1
+
+
 def test_nothing_to_cut() -> None:
     assert plan([], {}, 0, 100, 10).cut == 0
 
@@ -135,6 +140,20 @@ def test_an_overlay_of_many_small_edits_is_written_anew_behind_the_same_snapshot
     assert after.lineage != before.lineage
     assert after.overlay_tokens < before.overlay_tokens / 3
     assert view.read(tokenizer.decode(after.ids).decode()).files == files
+
+
+def test_what_is_being_edited_stays_in_the_prompt(tmp_path: Path, open_workspace: object, tokenizer: Tokenizer) -> None:
+    files = {f"m{i:02}.py": "".join(f"v{j} = {i}\n" for j in range(40)) for i in range(60)}
+    root = repository(tmp_path / "repo", files, commit=True)
+    space = open_workspace(root, TIGHT)  # type: ignore[operator]
+    shown = [part.path for part in space.prompt("?").documents][-2]
+    for number in range(6):
+        files[shown] = f"rewritten = {number}\n" * 100
+        write(root, {shown: files[shown]})
+        space.changed([shown])
+        found = view.read(tokenizer.decode(space.prompt("?").ids).decode())
+        assert found.files[shown] == files[shown]
+    assert space.compactions > 1
 
 
 def test_compacting_by_choice_needs_a_reason(tmp_path: Path, open_workspace: object) -> None:
