@@ -6,6 +6,8 @@
 | GET  /v1/events     | -> a stream of Status, one JSON object a line, at changes  |
 | POST /v1/ask        | AskRequest -> a stream of events, one JSON object a line   |
 | POST /v1/complete   | CompleteRequest -> CompleteResult                          |
+| POST /v1/refactor   | RefactorRequest -> events, the last ones proposal, report  |
+| POST /v1/unsaved    | UnsavedRequest -> {"paths": those unsaved in an editor}    |
 | POST /v1/context    | ContextRequest -> the manifest, or why a path is in or out |
 | POST /v1/shutdown   | {"when": "now" or "idle"} -> 202, or 409 when in use       |
 
@@ -16,7 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
 from typing import TypeVar
 
@@ -34,6 +36,9 @@ from laguna_daemon.schemas import (
     ContextRequest,
     ErrorBody,
     ErrorEvent,
+    Event,
+    RefactorRequest,
+    UnsavedRequest,
 )
 from laguna_daemon.service.service import Service
 
@@ -60,7 +65,14 @@ def create_app(service: Service, stopping: asyncio.Event) -> Starlette:
 
     async def ask(request: Request) -> Response:
         wanted = await _body(request, AskRequest)
-        return StreamingResponse(_answer_lines(service, wanted), media_type="application/x-ndjson")
+        return StreamingResponse(_answer_lines(service.ask(wanted)), media_type="application/x-ndjson")
+
+    async def refactor(request: Request) -> Response:
+        wanted = await _body(request, RefactorRequest)
+        return StreamingResponse(_answer_lines(service.refactor(wanted)), media_type="application/x-ndjson")
+
+    async def unsaved(request: Request) -> Response:
+        return JSONResponse({"paths": await service.unsaved(await _body(request, UnsavedRequest))})
 
     async def complete(request: Request) -> Response:
         return _json(await service.complete(await _body(request, CompleteRequest)))
@@ -96,6 +108,8 @@ def create_app(service: Service, stopping: asyncio.Event) -> Starlette:
             Route("/v1/status", guarded(status)),
             Route("/v1/events", guarded(events)),
             Route("/v1/ask", guarded(ask), methods=["POST"]),
+            Route("/v1/refactor", guarded(refactor), methods=["POST"]),
+            Route("/v1/unsaved", guarded(unsaved), methods=["POST"]),
             Route("/v1/complete", guarded(complete), methods=["POST"]),
             Route("/v1/context", guarded(context), methods=["POST"]),
             Route("/v1/shutdown", guarded(shutdown), methods=["POST"]),
@@ -103,15 +117,15 @@ def create_app(service: Service, stopping: asyncio.Event) -> Starlette:
     )
 
 
-async def _answer_lines(service: Service, request: AskRequest) -> AsyncIterator[bytes]:
+async def _answer_lines(answer: AsyncGenerator[Event, None]) -> AsyncIterator[bytes]:
     try:
-        async with aclosing(service.ask(request)) as events:
+        async with aclosing(answer) as events:
             async for event in events:
                 yield _line(event)
     except LagunaError as error:
         yield _line(ErrorEvent(error=error.what, advice=error.advice, exit_code=error.exit_code))
     except Exception as error:
-        _log.exception("ask failed")
+        _log.exception("an answer failed")
         body = _internal(error)
         yield _line(ErrorEvent(error=body.error, advice=body.advice, exit_code=body.exit_code))
 

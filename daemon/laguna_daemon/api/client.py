@@ -11,18 +11,24 @@ from pydantic import BaseModel, TypeAdapter
 
 from laguna_daemon.errors import LagunaError, error_for_code
 from laguna_daemon.lifecycle import http_client
-from laguna_daemon.schemas import AskRequest, ErrorBody, ErrorEvent, Event, Status
+from laguna_daemon.schemas import AskRequest, ErrorBody, ErrorEvent, Event, RefactorRequest, Status, UnsavedRequest
 
 _events: TypeAdapter[Event] = TypeAdapter(Event)
 
 
 def ask(request: AskRequest) -> Generator[Event, None, None]:
     """Stream the events of one answer; an error becomes an exception. Closing the iterator aborts the answer."""
-    for line in _lines("POST", "/v1/ask", request):
-        event = _events.validate_json(line)
-        if isinstance(event, ErrorEvent):
-            raise error_for_code(event.exit_code, event.error, event.advice)
-        yield event
+    yield from _answer("/v1/ask", request)
+
+
+def refactor(request: RefactorRequest) -> Generator[Event, None, None]:
+    """Stream the events of one refactoring, as ``ask`` does; nothing is written by it."""
+    yield from _answer("/v1/refactor", request)
+
+
+def unsaved(request: UnsavedRequest) -> list[str]:
+    """Those of the paths that an editor holds with other text than the disk's."""
+    return [str(path) for path in post("/v1/unsaved", request)["paths"]]
 
 
 def watch_status() -> Generator[Status, None, None]:
@@ -43,6 +49,14 @@ def post(path: str, body: BaseModel) -> dict[str, Any]:
     found = orjson.loads(answer.content)
     assert isinstance(found, dict)
     return found
+
+
+def _answer(path: str, request: BaseModel) -> Generator[Event, None, None]:
+    for line in _lines("POST", path, request):
+        event = _events.validate_json(line)
+        if isinstance(event, ErrorEvent):
+            raise error_for_code(event.exit_code, event.error, event.advice)
+        yield event
 
 
 def _lines(method: str, path: str, body: BaseModel | None) -> Generator[str, None, None]:

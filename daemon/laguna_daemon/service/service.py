@@ -6,7 +6,7 @@ import asyncio
 import os
 import time
 from collections import Counter
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import asdict
 from pathlib import Path
@@ -20,10 +20,14 @@ from laguna_daemon.schemas import (
     CompleteResult,
     ContextRequest,
     Event,
+    RefactorRequest,
+    ReportEvent,
     Status,
+    UnsavedRequest,
+    Usage,
     UsageEvent,
 )
-from laguna_daemon.service import roots
+from laguna_daemon.service import refactoring, roots
 from laguna_daemon.service.ask import ask
 from laguna_daemon.service.buffers import Buffers
 from laguna_daemon.service.complete import complete
@@ -44,6 +48,7 @@ class Service:
         self.hosting = Hosting(settings, self.changed)
         self.workspaces = Workspaces(settings, self.changed)
         self.traffic = Traffic(self.changed)
+        self.refactorings = refactoring.Talks()
         self.sessions = 0
         self._began = time.monotonic()
         self._totals: Counter[str] = Counter()
@@ -51,7 +56,8 @@ class Service:
         self._changes = 0
 
     async def start(self) -> None:
-        """Begin to load the engine in the background."""
+        """End what a crash left half written, and begin to load the engine in the background."""
+        await asyncio.to_thread(refactoring.recover)
         self._loading = asyncio.create_task(self.hosting.start())
 
     async def stop(self) -> None:
@@ -64,8 +70,29 @@ class Service:
         async with aclosing(stream(lambda emit: ask(self, request, emit))) as events:
             async for event in events:
                 if isinstance(event, UsageEvent):
-                    self._count(event)
+                    self._count(event.usage)
                 yield event
+
+    async def refactor(self, request: RefactorRequest) -> AsyncGenerator[Event, None]:
+        """Work out a refactoring; ends with its proposal, if there is one, and the report. Nothing is written."""
+        async with aclosing(stream(lambda emit: refactoring.publish(self, request, emit))) as events:
+            async for event in events:
+                if isinstance(event, ReportEvent):
+                    self._count(event.usage)
+                yield event
+
+    async def propose(self, request: RefactorRequest, report: Callable[[Event], None]) -> refactoring.Outcome:
+        """Work out a refactoring as a change set, for an editor to take; events go to ``report`` meanwhile."""
+        outcome = await refactoring.collect(self, request, report)
+        self._count(outcome.report.usage)
+        return outcome
+
+    async def unsaved(self, request: UnsavedRequest) -> list[str]:
+        """Those of the paths that an editor holds with other text than the disk's."""
+        root = Path(request.root)
+        held = self.buffers.under(root)
+        asked = {path: held[path].text for path in request.paths if path in held}
+        return sorted(await asyncio.to_thread(refactoring.unsaved, root, asked))
 
     async def complete(self, request: CompleteRequest) -> CompleteResult:
         """Complete the text at a cursor; cancelling aborts the generation in the engine."""
@@ -134,8 +161,7 @@ class Service:
         async with self._change:
             self._change.notify_all()
 
-    def _count(self, event: UsageEvent) -> None:
-        usage = event.usage
+    def _count(self, usage: Usage) -> None:
         self._totals["answers"] += 1
         for name in ("prompt_tokens", "cached_tokens", "prefilled_tokens", "output_tokens"):
             self._totals[name] += getattr(usage, name)
