@@ -11,7 +11,7 @@ import argparse
 import inspect
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from pydantic.json_schema import JsonSchemaMode, models_json_schema
 
@@ -24,30 +24,32 @@ HEAD = """\
 PLAIN = {"string": "string", "integer": "number", "number": "number", "boolean": "boolean", "null": "null"}
 
 
+RESULTS = (
+    schemas.ChatResult,
+    schemas.ConversationsResult,
+    schemas.ContextResult,
+    schemas.ContextWhy,
+    schemas.EditorStatus,
+)
+
+
 def wire_types() -> str:
-    """The text of ``wire.ts``."""
-    found = [value for value in vars(schemas).values() if inspect.isclass(value) and issubclass(value, schemas.Wire)]
-    models = [model for model in found if model not in (schemas.Wire, schemas.LspParams)]
-    modes: list[tuple[Any, JsonSchemaMode]] = [(model, _mode(model)) for model in models]
+    """The text of ``wire.ts``: params, results and events of the language server, and all that they hold."""
+    defined = [value for value in vars(schemas).values() if inspect.isclass(value) and issubclass(value, schemas.Wire)]
+    params = [model for model in defined if issubclass(model, schemas.LspParams) and model is not schemas.LspParams]
+    events = get_args(get_args(schemas.Event)[0])
+    modes: list[tuple[Any, JsonSchemaMode]] = [(model, _mode(model)) for model in (*params, *RESULTS, *events)]
     _, whole = models_json_schema(modes, by_alias=True, ref_template="{model}")
     definitions = whole["$defs"]
-    parts = [HEAD, f"export const PROTOCOL = {schemas.PROTOCOL};\n"]
-    parts += [_interface(model, definitions[model.__name__]) for model in models]
-    parts.append(f"export type Event = {' | '.join(_events())};\n")
+    parts = [HEAD]
+    parts += [_interface(model, definitions[model.__name__]) for model in defined if model.__name__ in definitions]
+    parts.append(f"export type Event = {' | '.join(event.__name__ for event in events)};\n")
     return "\n".join(parts)
 
 
 def _mode(model: type[schemas.Wire]) -> JsonSchemaMode:
     """Params are written by us, so what has a default may be left out; all else is read, and complete."""
     return "validation" if issubclass(model, schemas.LspParams) else "serialization"
-
-
-def _events() -> list[str]:
-    return [
-        name
-        for name, value in vars(schemas).items()
-        if inspect.isclass(value) and name.endswith("Event") and not issubclass(value, schemas.LspParams)
-    ]
 
 
 def _interface(model: type[schemas.Wire], schema: dict[str, Any]) -> str:

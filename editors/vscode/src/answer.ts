@@ -4,12 +4,12 @@ import { randomUUID } from 'node:crypto';
 import * as vscode from 'vscode';
 import { WorkDoneProgress, type LanguageClient } from 'vscode-languageclient/node';
 import { rangeOf } from './files.ts';
-import { answerProgress, chat, type ChatAnswer, type ChatQuestion } from './protocol.ts';
+import { answerProgress, chat, type ChatAnswer } from './protocol.ts';
 import type { Attachment, Turn } from './shared/messages.ts';
-import type { ChatReference, Event } from './wire.ts';
+import type { ChatParams, ChatReference, Event } from './wire.ts';
 
 /** Ask, and hand each event on as it comes; cancelling the token stops the engine. */
-export async function ask(client: LanguageClient, question: ChatQuestion, token: vscode.CancellationToken, onEvent: (event: Event) => void): Promise<ChatAnswer> {
+export async function ask(client: LanguageClient, question: ChatParams, token: vscode.CancellationToken, onEvent: (event: Event) => void): Promise<ChatAnswer> {
   const partialResultToken = randomUUID();
   const workDoneToken = randomUUID();
   // The view shows the progress itself: with a token of ours the daemon makes no bar of its own.
@@ -25,11 +25,11 @@ export async function ask(client: LanguageClient, question: ChatQuestion, token:
 }
 
 /** The question of a turn, as the protocol has it. */
-export function questionOf(turn: Turn, root: string | undefined, conversation: string | undefined): ChatQuestion {
+export function questionOf(turn: Turn, root: string | undefined, conversation: string | undefined): ChatParams {
   const settings = vscode.workspace.getConfiguration('laguna.chat', root === undefined ? undefined : vscode.Uri.parse(root));
   const maxTokens = settings.get<number>('maxTokens', 0);
   return {
-    text: turn.question,
+    ...(turn.task === undefined ? { text: turn.question } : { text: '', task: turn.task }),
     mode: turn.mode,
     references: turn.attachments.map(reference),
     ...(root === undefined ? {} : { root }),
@@ -40,8 +40,11 @@ export function questionOf(turn: Turn, root: string | undefined, conversation: s
 
 function reference(item: Attachment): ChatReference {
   const range = rangeOf(item);
-  if (range === undefined) return { uri: item.uri };
-  return { uri: item.uri, range: { start: { line: range.start.line, character: 0 }, end: { line: range.end.line, character: 0 } } };
+  return {
+    uri: item.uri,
+    ...(range === undefined ? {} : { range: { start: { line: range.start.line, character: 0 }, end: { line: range.end.line, character: 0 } } }),
+    ...(item.diagnostics === undefined ? {} : { diagnostics: item.diagnostics }),
+  };
 }
 
 /** Take an event into a turn; true if it is one more piece of text, false if the turn is to be shown anew. */
@@ -68,7 +71,7 @@ export function take(turn: Turn, event: Event): boolean {
     case 'usage':
       turn.usage = event.usage;
       return false;
-    case 'error':
-      return false; // the response says the same
+    default:
+      return false; // the response says the same, or it is nothing that a conversation shows
   }
 }

@@ -7,15 +7,16 @@ import { review } from './apply.ts';
 import type { Connection } from './connection.ts';
 import { add, label, resolve, rootOf, roots, selectionOf } from './files.ts';
 import type { History, Talk } from './history.ts';
-import { Code, codeOf, explained, isLost, type ChatAnswer } from './protocol.ts';
+import { Code, codeOf, conversations, explained, isLost, type ChatAnswer } from './protocol.ts';
 import { isEmpty, summary, type LspEdit } from './shared/edits.ts';
-import type { Attachment, Failure, Mode, Turn } from './shared/messages.ts';
+import type { Attachment, Failure, Mode, Task, Turn } from './shared/messages.ts';
 
 export type ChatEvent = { kind: 'all' } | { kind: 'turn'; turn: Turn } | { kind: 'piece'; turn: string; of: 'text' | 'thinking'; text: string };
 
 export interface Question {
   text: string;
   mode: Mode;
+  task?: Task;
   attachments?: Attachment[];
   selection?: boolean;
   /** Show the preview of the edits as soon as they are there. */
@@ -82,9 +83,13 @@ export class Chat implements vscode.Disposable {
 
   /** Have the daemon read a root: a question of one token, of which nothing is kept. */
   async warm(root: string): Promise<void> {
+    const client = this.connection.connected();
     const source = new vscode.CancellationTokenSource();
     try {
-      await ask(this.connection.connected(), { text: 'Answer with one word: ready?', root, maxTokens: 1, thinking: false }, source.token, () => undefined);
+      const answer = await ask(client, { text: 'Answer with one word: ready?', root, maxTokens: 1, thinking: false }, source.token, () => undefined);
+      if (answer.conversation !== null) await client.sendRequest(conversations, { action: 'delete', conversation: answer.conversation });
+    } catch (error) {
+      if (codeOf(error) !== Code.noMethod) throw error;
     } finally {
       source.dispose();
     }
@@ -100,7 +105,7 @@ export class Chat implements vscode.Disposable {
     const turn = this.talk.turns.at(-1);
     if (turn?.id !== id || this.answering) return;
     this.talk.turns.pop();
-    await this.ask({ text: turn.question, mode: turn.mode, attachments: turn.attachments, selection: false });
+    await this.ask({ text: turn.question, mode: turn.mode, attachments: turn.attachments, ...(turn.task === undefined ? {} : { task: turn.task }) });
   }
 
   reset(): void {
@@ -173,12 +178,13 @@ export class Chat implements vscode.Disposable {
   }
 
   private async answer(turn: Turn, token: vscode.CancellationToken): Promise<void> {
-    try {
-      await this.answerOnce(turn, token);
-    } catch (error) {
-      if (!this.adapt(turn, error)) throw error;
-      this.changes.fire({ kind: 'turn', turn });
-      await this.answerOnce(turn, token);
+    for (;;) {
+      try {
+        await this.answerOnce(turn, token); return;
+      } catch (error) {
+        if (!this.adapt(turn, error)) throw error;
+        this.changes.fire({ kind: 'turn', turn });
+      }
     }
   }
 
@@ -186,6 +192,10 @@ export class Chat implements vscode.Disposable {
   private adapt(turn: Turn, error: unknown): boolean {
     const { message, exitCode } = explained(error);
     if (turn.answer !== '') return false;
+    if (turn.task !== undefined && codeOf(error) === Code.badParams && message.includes('empty')) {
+      delete turn.task; // a daemon that does not know the task's words gets ours
+      return true;
+    }
     if (turn.mode === 'edit' && codeOf(error) === Code.badParams && message.includes('mode')) {
       this.edits = false;
       turn.mode = 'ask';
@@ -220,6 +230,7 @@ export class Chat implements vscode.Disposable {
     for (const notice of result.notices) if (!turn.notices.includes(notice)) turn.notices.push(notice);
     turn.state = 'done';
     if (result.conversation !== null) this.talk.server = result.conversation;
+    if (result.refusals.length > 0) turn.refusals = result.refusals;
     if (result.edit && !isEmpty(result.edit)) {
       this.proposals.set(turn.id, result.edit);
       turn.proposal = { files: summary(result.edit, (uri) => label(vscode.Uri.parse(uri))), state: 'open' };
@@ -265,6 +276,7 @@ function newTurn(question: Question): Turn {
     id: randomUUID(),
     question: question.text.trim(),
     mode: question.mode,
+    ...(question.task === undefined ? {} : { task: question.task }),
     attachments: [],
     state: 'working',
     answer: '',

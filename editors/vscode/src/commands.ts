@@ -1,23 +1,26 @@
 // What the user can call for: palette, keys, menus and the status bar.
 
 import * as vscode from 'vscode';
+import { ExecuteCommandRequest } from 'vscode-languageclient/node';
 import type { Chat } from './chat.ts';
 import type { ChatView } from './chatview.ts';
 import { toggle } from './completion.ts';
 import type { Connection } from './connection.ts';
 import type { ContextAccount } from './context.ts';
 import { attachment, rootOf, roots, selectionOf, type Root } from './files.ts';
-import type { History, Talk } from './history.ts';
+import type { Talk } from './history.ts';
 import { chooseProgram, installTerminal, showInstall } from './install.ts';
 import { Code, codeOf, warm } from './protocol.ts';
-import type { Attachment } from './shared/messages.ts';
+import type { Attachment, Mode, Task } from './shared/messages.ts';
 import * as questions from './shared/questions.ts';
+import type { Talks } from './talks.ts';
+import type { EditorDiagnostic } from './wire.ts';
 
 export interface Parts {
   connection: Connection;
   chat: Chat;
   view: ChatView;
-  history: History;
+  talks: Talks;
   account: ContextAccount;
   output: vscode.LogOutputChannel;
 }
@@ -28,8 +31,11 @@ export function registerCommands(parts: Parts): vscode.Disposable[] {
   const { connection, chat, view, account, output } = parts;
   const handlers: Record<string, Handler> = {
     ask: () => view.compose(),
-    explain: () => explain(parts),
+    explain: () => perform(parts, 'explain', 'ask', questions.explain),
     fix: () => fix(parts),
+    tests: () => perform(parts, 'tests', 'edit', (place) => `Write tests for ${place}`),
+    document: () => perform(parts, 'document', 'edit', (place) => `Document ${place}`),
+    reviewChanges: () => reviewChanges(parts),
     refactor: () => refactor(parts),
     addFile: (uri?: vscode.Uri) => addFile(parts, uri),
     newConversation: async () => {
@@ -104,25 +110,46 @@ async function enclosing(uri: vscode.Uri, position: vscode.Position): Promise<vs
   return best;
 }
 
-async function explain({ chat, view }: Parts): Promise<void> {
+/** A task whose words the daemon knows, about what the cursor is on. */
+async function perform({ chat, view }: Parts, task: Task, mode: Mode, words: (place: string) => string): Promise<void> {
   const { item } = await subject();
   await view.show();
-  await chat.ask({ text: questions.explain(item.label), mode: 'ask', attachments: [item] });
+  await chat.ask({ text: words(item.label), mode, task, attachments: [item], review: mode === 'edit' });
+}
+
+async function reviewChanges({ chat, view }: Parts): Promise<void> {
+  const root = await pickRoot('Whose changes?');
+  if (root === undefined) return;
+  chat.reset();
+  chat.chosenRoot = root.uri.toString();
+  await view.show();
+  await chat.ask({ text: `Review the uncommitted changes in ${root.name}`, mode: 'ask', task: 'review' });
 }
 
 async function fix({ chat, view }: Parts): Promise<void> {
   const { editor, range, item } = await subject();
-  const found = vscode.languages.getDiagnostics(editor.document.uri).filter((problem) => problem.severity <= vscode.DiagnosticSeverity.Warning);
+  const { uri } = editor.document;
+  const found = vscode.languages.getDiagnostics(uri).filter((problem) => problem.severity <= vscode.DiagnosticSeverity.Warning);
   const here = found.filter((problem) => range?.intersection(problem.range) !== undefined);
-  const problems = here.length > 0 ? here : found;
-  const attachments = here.length > 0 || found.length === 0 ? [item] : [attachment(editor.document.uri)];
   await view.show();
-  if (problems.length === 0) {
+  if (found.length === 0) {
     chat.pin(item);
     return view.compose(`Fix ${item.label}: `, 'edit');
   }
+  const problems = here.length > 0 ? here : found;
+  const place = here.length > 0 ? item : attachment(uri);
   const list = problems.map((problem) => ({ line: problem.range.start.line + 1, message: problem.message, ...(problem.source === undefined ? {} : { source: problem.source }) }));
-  await chat.ask({ text: questions.fix(attachments[0]?.label ?? item.label, list), mode: 'edit', attachments, review: true });
+  await chat.ask({ text: questions.fix(place.label, list), mode: 'edit', task: 'fix', attachments: [{ ...place, diagnostics: problems.map(diagnostic) }], review: true });
+}
+
+function diagnostic(problem: vscode.Diagnostic): EditorDiagnostic {
+  const { start, end } = problem.range;
+  return {
+    range: { start: { line: start.line, character: start.character }, end: { line: end.line, character: end.character } },
+    message: problem.message,
+    severity: problem.severity + 1, // the protocol counts from 1
+    ...(problem.source === undefined ? {} : { source: problem.source }),
+  };
 }
 
 async function refactor({ chat, view }: Parts): Promise<void> {
@@ -182,12 +209,12 @@ interface Choice extends vscode.QuickPickItem {
 
 const FORGET: vscode.QuickInputButton = { iconPath: new vscode.ThemeIcon('trash'), tooltip: 'Delete this conversation' };
 
-async function pickConversation({ chat, history, view }: Parts): Promise<void> {
+async function pickConversation({ chat, talks, view }: Parts): Promise<void> {
   const items = async (): Promise<Choice[]> =>
-    (await history.list()).map((talk) => ({
+    (await talks.list()).map((talk) => ({
       label: talk.title,
       description: new Date(talk.changed).toLocaleString(),
-      detail: `${talk.turns.length} ${talk.turns.length === 1 ? 'question' : 'questions'}`,
+      detail: questionsIn(talk),
       buttons: [FORGET],
       talk,
     }));
@@ -196,18 +223,23 @@ async function pickConversation({ chat, history, view }: Parts): Promise<void> {
   picker.placeholder = 'Choose one to go on with it';
   picker.items = await items();
   picker.onDidTriggerItemButton(async ({ item }) => {
-    await history.remove(item.talk.id);
+    await talks.remove(item.talk);
     picker.items = await items();
   });
   picker.onDidAccept(async () => {
     const talk = picker.selectedItems[0]?.talk;
     picker.hide();
     if (talk === undefined) return;
-    chat.resume(talk);
+    chat.resume(await talks.open(talk));
     await view.compose();
   });
   picker.onDidHide(() => picker.dispose());
   picker.show();
+}
+
+function questionsIn(talk: Talk): string {
+  const amount = talk.elsewhere ?? talk.turns.length;
+  return `${amount} ${amount === 1 ? 'question' : 'questions'}${talk.elsewhere === undefined ? '' : ', asked elsewhere'}`;
 }
 
 async function menu({ connection }: Parts): Promise<void> {
@@ -222,8 +254,12 @@ async function menu({ connection }: Parts): Promise<void> {
     ['$(debug-restart) Restart', 'restart', ''],
     ['$(output) Show output', 'output', ''],
   ];
+  const remedy = connection.status?.command ?? undefined;
   const items = entries.map(([label, command, description]) => ({ label, command, description }));
+  if (remedy !== undefined) items.unshift({ label: `$(lightbulb) ${remedy.title}`, command: '', description: 'what the daemon advises' });
   const status = connection.status?.message ?? connection.phase.message;
   const picked = await vscode.window.showQuickPick(items, { title: 'Laguna', placeHolder: status });
-  if (picked !== undefined) await vscode.commands.executeCommand(`lagunaDaemon.${picked.command}`);
+  if (picked === undefined) return;
+  if (picked.command !== '') await vscode.commands.executeCommand(`lagunaDaemon.${picked.command}`);
+  else if (remedy !== undefined) await connection.connected().sendRequest(ExecuteCommandRequest.type, { command: remedy.command, arguments: remedy.arguments });
 }

@@ -9,6 +9,7 @@ import { ContextAccount } from './context.ts';
 import { History } from './history.ts';
 import { offerInstall } from './install.ts';
 import { StatusBar } from './statusbar.ts';
+import { Talks } from './talks.ts';
 
 /** What other extensions, and tests, may ask for. */
 export interface Api {
@@ -40,7 +41,7 @@ export function activate(context: vscode.ExtensionContext): Api {
     bar,
     offerInstall(connection),
     vscode.window.registerWebviewViewProvider(VIEW, view),
-    ...registerCommands({ connection, chat, view, history, account, output }),
+    ...registerCommands({ connection, chat, view, talks: new Talks(connection, history), account, output }),
     vscode.workspace.onDidChangeConfiguration((event) => {
       if (event.affectsConfiguration('laguna.path')) void connection.restart(false);
     }),

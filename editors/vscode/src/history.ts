@@ -11,8 +11,11 @@ export interface Talk {
   server?: string;
   changed: number;
   turns: Turn[];
+  /** Asked elsewhere: in a shell, or another editor; the daemon has its turns. */
+  elsewhere?: number;
 }
 
+/** The conversations that this window remembers; `Talks` adds those of the daemon. */
 export class History {
   private readonly folder: vscode.Uri | undefined;
   private writing: Promise<void> = Promise.resolve();

@@ -2,15 +2,15 @@
 
 import { ConnectionError, ProgressType, RequestType, ResponseError, type InitializeResult, type NotificationHandler } from 'vscode-languageclient/node';
 import type { LspEdit } from './shared/edits.ts';
-import type { ChatParams, ChatResult, EditorStatus, Event, StatusParams } from './wire.ts';
+import type { ChatParams, ChatResult, ContextParams, ContextResult, ContextWhy, ConversationsParams, ConversationsResult, EditorStatus, Event, StatusParams } from './wire.ts';
 
-/** `laguna/chat`, also in edit mode. */
-export type ChatQuestion = Omit<ChatParams, 'mode'> & { mode?: 'ask' | 'edit' };
-export type ChatAnswer = ChatResult & { edit?: LspEdit | null };
+/** An answer; `edit` is a workspace edit as the protocol has it. */
+export type ChatAnswer = Omit<ChatResult, 'edit'> & { edit?: LspEdit | null };
 
-export const chat = new RequestType<ChatQuestion, ChatAnswer, unknown>('laguna/chat');
+export const chat = new RequestType<ChatParams, ChatAnswer, unknown>('laguna/chat');
 export const status = new RequestType<StatusParams, EditorStatus, unknown>('laguna/status');
-export const context = new RequestType<{ root: string; why?: string }, unknown, unknown>('laguna/context');
+export const context = new RequestType<ContextParams, ContextResult | ContextWhy, unknown>('laguna/context');
+export const conversations = new RequestType<ConversationsParams, ConversationsResult, unknown>('laguna/conversations');
 export const warm = new RequestType<{ root: string }, unknown, unknown>('laguna/warm');
 export const DID_CHANGE_STATUS = 'laguna/didChangeStatus';
 export type StatusHandler = NotificationHandler<EditorStatus>;

@@ -1,7 +1,5 @@
 // Made from daemon/laguna_daemon/schemas.py by scripts/wire.py; change it there.
 
-export const PROTOCOL = 1;
-
 /** What one request cost, and what it found in the engine's cache.
  *
  *  `cached_tokens` is what the first segment found cached, `prefilled_tokens` the rest of the prompt;
@@ -64,6 +62,117 @@ export interface ErrorEvent {
   exitCode: number;
 }
 
+/** A file that a refactoring has to edit, or to pass over with a reason; `places` counts the lines found. */
+export interface PlannedFile {
+  path: string;
+  reason: string;
+  places: number;
+}
+
+/** The files of a refactoring before the first token: found by `identifiers`, in batches of one turn each. */
+export interface PlanEvent {
+  kind: 'plan';
+  identifiers: string[];
+  files: PlannedFile[];
+  batches: string[][];
+}
+
+/** A round begins: the first one, or one that sends back what was refused, passed over, cut off or failed. */
+export interface RoundEvent {
+  kind: 'round';
+  round: number;
+  rounds: number;
+  reason: string;
+  turns: number;
+}
+
+/** A block of the answer: begun (`done` false), then read to its end. Nothing is written yet. */
+export interface FileEvent {
+  kind: 'file';
+  path: string;
+  operation: string;
+  done: boolean;
+}
+
+/** A block, or a whole set (`path` None), that cannot be applied; `message` is what the model is told. */
+export interface RefusalEvent {
+  kind: 'refusal';
+  path: string | null;
+  code: string;
+  message: string;
+}
+
+/** One answer of the model is over; `continued` counts how often it went on behind its output limit. */
+export interface TurnEvent {
+  kind: 'turn';
+  round: number;
+  turn: number;
+  usage: Usage;
+  continued: number;
+}
+
+/** One file of a proposal. `before` is the sha256 (hex) of the bytes it is for, None for a new file; `after`
+ *  the new bytes in base 64, None for a deleted one; `source` the old path of a renamed one. */
+export interface ProposedFile {
+  path: string;
+  source: string | null;
+  before: string | null;
+  after: string | null;
+  executable: boolean;
+  encoding: string | null;
+}
+
+/** The whole set of edits, computed and checked, not written. */
+export interface ProposalEvent {
+  kind: 'proposal';
+  root: string;
+  files: ProposedFile[];
+}
+
+/** The user's check command was run by the client; only the client makes this event. */
+export interface CheckEvent {
+  kind: 'check';
+  command: string;
+  exitCode: number;
+  output: string;
+}
+
+/** A file that a proposal changes, creates, deletes or renames (from `source`); lines, if it is text. */
+export interface DoneFile {
+  path: string;
+  change: string;
+  source: string | null;
+  added: number | null;
+  removed: number | null;
+}
+
+/** A planned file that is left as it is, and why. */
+export interface SkippedFile {
+  path: string;
+  reason: string;
+}
+
+/** The last event of a refactoring: what is done, what is not and why.
+ *
+ *  `outcome`: complete; incomplete (planned files in `missing` were neither edited nor skipped); refused (blocks
+ *  in `refused` stayed wrong, so there is no proposal); nothing (no file is to change). `dirty` are touched files
+ *  with uncommitted changes, `unsaved` those whose text in an editor is not the one on disk. */
+export interface ReportEvent {
+  kind: 'report';
+  outcome: 'complete' | 'incomplete' | 'refused' | 'nothing';
+  done: DoneFile[];
+  skipped: SkippedFile[];
+  missing: string[];
+  refused: RefusalEvent[];
+  notes: string[];
+  dirty: string[];
+  unsaved: string[];
+  rounds: number;
+  turns: number;
+  conversation: string | null;
+  usage: Usage;
+}
+
 /** A file, or some of its lines (1-based, both ends included), that a question is about. */
 export interface Reference {
   path: string;
@@ -71,52 +180,31 @@ export interface Reference {
   lastLine: number | null;
 }
 
-/** One question about one root; `root` may be None only with `no_context`. */
-export interface AskRequest {
-  root: string | null;
-  question: string;
-  conversation: string | null;
-  references: Reference[];
-  noContext: boolean;
-  thinking: boolean | null;
-  maxTokens: number | null;
-  temperature: number | null;
-  seed: number | null;
-  keep: boolean;
-  force: boolean;
-}
-
-/** Text wanted between `prefix` and `suffix` of a document (whole, as the editor has it). */
-export interface CompleteRequest {
-  root: string | null;
-  path: string;
-  language: string;
-  prefix: string;
-  suffix: string;
-  maxTokens: number | null;
-}
-
-/** A completion; `text` is empty when there is nothing to suggest. */
-export interface CompleteResult {
-  text: string;
-  usage: Usage;
-}
-
-/** Which root's prompt to describe; `why` asks about one path. */
-export interface ContextRequest {
+/** One conversation in a list; `root` is empty for one without a repository, times are Unix seconds. */
+export interface ConversationSummary {
+  id: string;
   root: string;
-  why: string | null;
-  force: boolean;
+  title: string;
+  created: number;
+  used: number;
+  turns: number;
 }
 
-/** The body of every HTTP error. */
-export interface ErrorBody {
-  error: string;
-  advice: string;
-  exitCode: number;
+/** One question of a conversation and its answer, as text. */
+export interface ConversationTurn {
+  question: string;
+  answer: string;
+  thinking: string;
+  mode: 'ask' | 'edit';
+  task: 'explain' | 'fix' | 'tests' | 'document' | 'review' | null;
+  references: Reference[];
+  usage: Usage;
+  created: number;
 }
 
-/** The engine's phase (stopped, starting, ready, backoff, failed, stopping) and the reason for it. */
+/** The engine's phase (stopped, starting, ready, backoff, failed, stopping) and the reason for it.
+ *
+ *  `reason` says why this profile was chosen; `warnings` are what the checks before loading found. */
 export interface EngineStatus {
   phase: string;
   detail: string;
@@ -128,6 +216,8 @@ export interface EngineStatus {
   profile: string;
   model: string;
   context: number;
+  reason: string;
+  warnings: string[];
 }
 
 /** One open root. */
@@ -142,19 +232,6 @@ export interface WorkspaceStatus {
   warmTokens: number;
 }
 
-/** The daemon as a whole. */
-export interface Status {
-  version: string;
-  protocol: number;
-  pid: number;
-  uptimeS: number;
-  engine: EngineStatus;
-  workspaces: WorkspaceStatus[];
-  sessions: number;
-  busy: number;
-  totals: Record<string, number>;
-}
-
 /** A point of a document: line from 0, character in units of the negotiated encoding. */
 export interface LspPosition {
   line: number;
@@ -167,20 +244,32 @@ export interface LspRange {
   end: LspPosition;
 }
 
-/** A file, or a range of it, that a question is about. */
+/** A diagnostic as the protocol has it; of its fields those that a question needs. */
+export interface EditorDiagnostic {
+  range: LspRange;
+  message: string;
+  severity?: number | null;
+  source?: string | null;
+}
+
+/** A file, a range of it, or a symbol of it by name, that a question is about, and what is wrong there. */
 export interface ChatReference {
   uri: string;
   range?: LspRange | null;
+  symbol?: string | null;
+  diagnostics?: EditorDiagnostic[];
 }
 
 /** `laguna/chat`: `root` is a file URI or an absolute path; without one the first reference's root, then
- *  the first workspace folder; without any the question is answered without a repository. */
+ *  the first workspace folder; without any the question is answered without a repository. `text` may be empty
+ *  with a `task`. In `mode` edit the answer's edit blocks come back as a WorkspaceEdit. */
 export interface ChatParams {
-  text: string;
+  text?: string;
   root?: string | null;
   conversation?: string | null;
   references?: ChatReference[];
-  mode?: 'ask';
+  mode?: 'ask' | 'edit';
+  task?: 'explain' | 'fix' | 'tests' | 'document' | 'review' | null;
   thinking?: boolean | null;
   maxTokens?: number | null;
   temperature?: number | null;
@@ -189,13 +278,102 @@ export interface ChatParams {
   workDoneToken?: number | string | null;
 }
 
-/** The whole answer; `notices` are what the user should know about it. */
+/** Why a part of an answer cannot be applied; then none of it is. `places` are lines it could mean, from 1. */
+export interface EditRefusal {
+  path: string | null;
+  code: string;
+  message: string;
+  places: number[];
+}
+
+/** The whole answer; `notices` are what the user should know about it.
+ *
+ *  In mode edit `edit` is a WorkspaceEdit of the protocol, or None with `refusals` that say why not. */
 export interface ChatResult {
   text: string;
   thinking: string;
   usage: Usage;
   conversation: string | null;
   notices: string[];
+  edit: Record<string, unknown> | null;
+  refusals: EditRefusal[];
+}
+
+/** `laguna/conversations`: `root` (URI or path) narrows the list; read and delete want a `conversation`. */
+export interface ConversationsParams {
+  action?: 'list' | 'read' | 'delete';
+  conversation?: string | null;
+  root?: string | null;
+}
+
+/** The conversations, latest used first; for read the one asked for, with its turns. */
+export interface ConversationsResult {
+  conversations: ConversationSummary[];
+  turns: ConversationTurn[];
+  deleted: boolean;
+}
+
+/** `laguna/context`: what is in the prompt of `root` (URI or path), or why `why` (URI or path) is or is not.
+ *
+ *  Without a root that of the path counts, then the first workspace folder. */
+export interface ContextParams {
+  root?: string | null;
+  why?: string | null;
+}
+
+/** One file of a prompt; `tier` is full, outline, path, folder or overlay, `reason` why it has no text. */
+export interface ContextFile {
+  path: string;
+  tier: string;
+  tokens: number;
+  overlayTokens: number;
+  version: string;
+  reason: string;
+  detail: string;
+}
+
+/** A secret that the model sees as a marker; `line` counts from 1. */
+export interface ContextFinding {
+  kind: string;
+  line: number;
+  path: string;
+}
+
+/** Why a path is in the prompt or not, the result when one was asked about; `text` says it in a sentence. */
+export interface ContextWhy {
+  path: string;
+  included: boolean;
+  tier: string;
+  tokens: number;
+  rule: string;
+  source: string;
+  line: number;
+  reason: string;
+  text: string;
+}
+
+/** What stands in front of every question about a root. */
+export interface ContextResult {
+  root: string;
+  snapshot: string;
+  overlaySeq: number;
+  prefixTokens: number;
+  snapshotTokens: number;
+  overlayTokens: number;
+  budget: Record<string, number>;
+  tiers: Record<string, number>;
+  skipped: Record<string, number>;
+  leftOut: Record<string, number>;
+  files: ContextFile[];
+  findings: ContextFinding[];
+  notices: string[];
+}
+
+/** What the user can do about a status: a command for `workspace/executeCommand`. */
+export interface StatusCommand {
+  title: string;
+  command: string;
+  arguments: unknown[];
 }
 
 /** `laguna/status` takes nothing. */
@@ -206,19 +384,30 @@ export interface EditorStatus {
   busy: boolean;
   kind: 'Normal' | 'Warning' | 'Error' | 'Inactive';
   message: string;
+  command: StatusCommand | null;
   engine: EngineStatus;
   workspaces: WorkspaceStatus[];
 }
 
-/** `laguna.completion`: automatic suggestions on or off, and their longest length. */
+/** `laguna.completion`: what is suggested, and when.
+ *
+ *  `languages` switches automatic suggestions by language identifier, `*` for all others. `debounce` is adaptive,
+ *  off, or a fixed number of milliseconds. `context` overrides the daemon's setting; `prefetch` prepares the next
+ *  suggestion while one is shown; `related` reads other open and imported files. */
 export interface EditorCompletion {
   enabled?: boolean;
+  languages?: Record<string, boolean>;
+  debounce?: 'adaptive' | 'off' | number;
+  context?: 'local' | 'repository' | null;
+  prefetch?: boolean;
+  related?: boolean;
   maxTokens?: number | null;
 }
 
 /** The editor's section `laguna`; it affects this editor's session only. */
 export interface EditorSettings {
   completion?: EditorCompletion;
+  codeActions?: boolean;
   thinking?: boolean | null;
 }
 
@@ -228,4 +417,4 @@ export interface CompletionEvent {
   acceptedLength?: number | null;
 }
 
-export type Event = ProgressEvent | TextEvent | ThinkingEvent | NoticeEvent | UsageEvent | ErrorEvent;
+export type Event = ProgressEvent | TextEvent | ThinkingEvent | NoticeEvent | UsageEvent | ErrorEvent | PlanEvent | RoundEvent | FileEvent | RefusalEvent | TurnEvent | ProposalEvent | CheckEvent | ReportEvent;

@@ -1,8 +1,10 @@
 // What the chat view and the extension say to each other.
 
-import type { Usage } from '../wire.ts';
+import type { ChatParams, EditorDiagnostic, EditRefusal, Usage } from '../wire.ts';
 
 export type Mode = 'ask' | 'edit';
+/** A task whose words the daemon knows. */
+export type Task = NonNullable<ChatParams['task']>;
 
 /** A file or some of its lines that goes along with a question; lines from 1. */
 export interface Attachment {
@@ -10,6 +12,8 @@ export interface Attachment {
   uri: string;
   firstLine?: number;
   lastLine?: number;
+  /** What is reported to be wrong there. */
+  diagnostics?: EditorDiagnostic[];
 }
 
 /** What the edit-mode answer proposes: one line a file. */
@@ -28,6 +32,7 @@ export interface Turn {
   id: string;
   question: string;
   mode: Mode;
+  task?: Task;
   attachments: Attachment[];
   state: 'working' | 'done' | 'stopped' | 'failed';
   answer: string;
@@ -37,6 +42,8 @@ export interface Turn {
   usage?: Usage;
   failure?: Failure;
   proposal?: Proposal;
+  /** Why no part of the answer's edits can be applied. */
+  refusals?: EditRefusal[];
 }
 
 /** What the view needs to know about the daemon. */

@@ -83,9 +83,13 @@ export class TurnElement {
   }
 
   private footer(last: boolean): HTMLElement[] {
-    const { failure, proposal, state, usage } = this.turn;
+    const { failure, proposal, refusals, state, usage } = this.turn;
     const parts: HTMLElement[] = [];
     if (proposal !== undefined) parts.push(this.proposal());
+    if (refusals !== undefined) {
+      const rows = refusals.map((item) => make('li', {}, item.path === null ? item.message : `${item.path}: ${item.message}`));
+      parts.push(make('div', { class: 'failure', role: 'alert' }, make('strong', {}, 'None of these edits can be applied'), make('ul', {}, ...rows)));
+    }
     if (failure !== undefined) {
       parts.push(make('div', { class: 'failure', role: 'alert' }, make('strong', {}, failure.message), failure.advice !== undefined && make('div', {}, failure.advice)));
     }

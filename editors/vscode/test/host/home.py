@@ -55,7 +55,8 @@ def main() -> None:
     (model / "config.json").write_text(json.dumps(SHAPE))
     command = [sys.executable, str(FAKE_ENGINE), "--decode-speed", "400"]
     home.env |= {"LAGUNA_ENGINE__COMMAND": json.dumps(command), "LAGUNA_ENGINE__MODEL": str(model)}
-    lamp = repository(home.folder / "lamp", {"lamp.py": LAMP, "README.md": "# Lamp\n", "docs/notes on dimming.md": "Slowly.\n"})
+    files = {"lamp.py": LAMP, "README.md": "# Lamp\n", "docs/notes on dimming.md": "Slowly.\n"}
+    lamp = repository(home.folder / "lamp", files)
     oven = repository(home.folder / "my oven é#1", {"oven.py": OVEN, "README.md": "# Oven\n"})
     folders = [{"path": str(lamp)}, {"path": str(oven)}]
     workspace = home.folder / "two.code-workspace"
