@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import asdict
 
 from laguna_context import frames
@@ -12,7 +13,7 @@ from laguna_context.explaining import explain
 from laguna_context.journal import Journal
 from laguna_context.listing import Selection
 from laguna_context.manifest import File, Manifest, Why
-from laguna_context.prompt import Budget, Prompt, Span
+from laguna_context.prompt import Budget, Prompt
 from laguna_context.secrets import Finding
 
 
@@ -95,7 +96,22 @@ def where_broke(cached_tokens: int, prompt: Prompt, block: int) -> str | None:
     return next((span.path for span in prompt.documents if span.end > cached_tokens), None)
 
 
-def buffer_refused(catalogue: Catalogue, selection: Selection, path: str) -> str | None:
+def usable_buffers(
+    catalogue: Catalogue, selection: Selection, buffers: Mapping[str, str]
+) -> tuple[dict[str, str], list[str]]:
+    """Buffers that may be shown: of listed files, and of new files that no rule keeps out. Notes on the others."""
+    usable: dict[str, str] = {}
+    notes: list[str] = []
+    for path, text in buffers.items():
+        reason = _refused(catalogue, selection, path)
+        if reason is None:
+            usable[path] = text
+        else:
+            notes.append(f"The open file {path} was not used: {reason}.")
+    return usable, notes
+
+
+def _refused(catalogue: Catalogue, selection: Selection, path: str) -> str | None:
     """Why the text of an open file must not be shown, or None."""
     reason = catalogue.hidden(path)
     if reason is not None:
@@ -106,6 +122,3 @@ def buffer_refused(catalogue: Catalogue, selection: Selection, path: str) -> str
     if not found.included and os.path.lexists(catalogue.root / path):
         return found.reason
     return None if found.included or not found.rule else found.reason
-
-
-__all__ = ["Span", "buffer_refused", "manifest", "where_broke", "why"]

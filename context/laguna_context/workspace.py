@@ -24,8 +24,8 @@ from laguna_context.idcache import Store
 from laguna_context.journal import Journal
 from laguna_context.listing import Selection
 from laguna_context.manifest import Manifest, Why
-from laguna_context.overlay import Change, Seen
-from laguna_context.prompt import Budget, Prompt, PromptTooLarge, spans
+from laguna_context.overlay import Change
+from laguna_context.prompt import Budget, Prompt, PromptTooLarge, Span, spans
 from laguna_context.snapshot import Snapshot, restore
 from laguna_context.template import ChatTemplate
 from laguna_context.tokens import Ids, Tokenizer
@@ -92,8 +92,7 @@ class Workspace:
         """
         if not root.is_dir():
             raise RootRefused(f"{root} is not a folder.", "Name an existing folder.")
-        store = Store(cache_dir)
-        real = Path(os.path.realpath(root))
+        real, store = Path(os.path.realpath(root)), Store(cache_dir)
         space = cls(real, tokenizer, template, budget, store, selection, secrets=secrets, model=model)
         space._start(progress)
         return space
@@ -206,7 +205,7 @@ class Workspace:
         no room is left for the answer.
         """
         with self._lock:
-            usable, notes = self._usable(buffers or {})
+            usable, notes = accounts.usable_buffers(self._catalogue, self._selection, buffers or {})
             notes += self._settle(usable)
             tail = self._task(question, extras, thinking)
             overlay_ids = self._journal.overlay.ids()
@@ -263,7 +262,7 @@ class Workspace:
         prefix: int,
         behind: int,
         tail: Ids,
-        places: tuple[accounts.Span, ...],
+        places: tuple[Span, ...],
         buffers: Mapping[str, str],
         notes: list[str],
         thinking: bool,
@@ -287,18 +286,6 @@ class Workspace:
             conversation_tokens=earlier,
             lineage=self._journal.lineage,
         )
-
-    def _usable(self, buffers: Mapping[str, str]) -> tuple[dict[str, str], list[str]]:
-        """Buffers that may be shown: of listed files, and of new files that no rule keeps out."""
-        usable: dict[str, str] = {}
-        notes: list[str] = []
-        for path, text in buffers.items():
-            reason = accounts.buffer_refused(self._catalogue, self._selection, path)
-            if reason is None:
-                usable[path] = text
-            else:
-                notes.append(f"The open file {path} was not used: {reason}.")
-        return usable, notes
 
     def _task(self, question: str, extras: Sequence[tuple[str, str]], thinking: bool) -> Ids:
         shown = [frames.extra(name, self._catalogue.clean(name, text).text).text for name, text in extras]
@@ -401,4 +388,4 @@ class Workspace:
         return accounts.where_broke(cached_tokens, prompt, block)
 
 
-__all__ = ["Budget", "Conversation", "Prompt", "PromptTooLarge", "Seen", "Workspace"]
+__all__ = ["Budget", "Conversation", "Prompt", "PromptTooLarge", "Workspace"]
