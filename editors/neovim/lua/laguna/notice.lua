@@ -1,0 +1,30 @@
+--- What the user is told outside of the chat.
+local M = {}
+
+---@param text string
+function M.say(text)
+  vim.notify('laguna: ' .. text, vim.log.levels.INFO)
+end
+
+---@param text string
+function M.warn(text)
+  vim.notify('laguna: ' .. text, vim.log.levels.WARN)
+end
+
+---@param text string
+function M.fail(text)
+  vim.notify('laguna: ' .. text, vim.log.levels.ERROR)
+end
+
+--- What a failed request says: what happened, what it means, what to do.
+---@param err lsp.ResponseError
+---@param method string
+---@return string
+function M.explain(err, method)
+  if err.code == -32601 then
+    return ('the running laguna-daemon does not offer %s; it is older than this plugin. Update it.'):format(method)
+  end
+  return (err.message or 'no reason given'):gsub('^%l', string.upper)
+end
+
+return M

@@ -1,0 +1,124 @@
+--- How daemon and engine are: told by the language server, shown in the status line and by :Laguna status.
+local client_of = require('laguna.client')
+local notice = require('laguna.notice')
+local phrases = require('laguna.phrases')
+
+local M = {}
+
+local states = {} ---@type table<integer, table>
+
+--- Handler of `laguna/didChangeStatus`.
+function M.changed(_, params, context)
+  states[context.client_id] = params
+  vim.schedule(vim.cmd.redrawstatus)
+end
+
+--- A client is gone.
+---@param id integer
+function M.forget(id)
+  states[id] = nil
+end
+
+---@param client vim.lsp.Client
+---@return table? what the server said last
+function M.of(client)
+  return states[client.id]
+end
+
+local function warming(state)
+  for _, workspace in ipairs(state.workspaces or {}) do
+    if workspace.state == 'warming' and workspace.snapshotTokens > 0 then
+      return workspace
+    end
+  end
+end
+
+local short = {
+  Error = 'failed',
+  Warning = 'restarting',
+  Inactive = 'off',
+}
+
+local function word(state)
+  if short[state.kind] then
+    return short[state.kind]
+  end
+  if state.engine.phase == 'starting' then
+    return 'loading'
+  end
+  local workspace = warming(state)
+  if workspace then
+    return ('reading %s/%s'):format(
+      phrases.short(workspace.warmTokens),
+      phrases.short(workspace.snapshotTokens)
+    )
+  end
+  return state.busy and 'working' or 'ready'
+end
+
+--- For the status line: "Laguna: ready"; "" in a buffer that Laguna does not serve.
+---@param buf? integer
+---@return string
+function M.line(buf)
+  local client = vim.lsp.get_clients({ name = client_of.name, bufnr = buf or 0 })[1]
+  if not client then
+    return ''
+  end
+  local state = states[client.id]
+  return 'Laguna: ' .. (state and word(state) or 'connecting')
+end
+
+--- What :Laguna status says, line by line.
+---@param state table result of `laguna/status`
+---@return string[]
+function M.describe(state)
+  local engine = state.engine
+  local lines = { state.message }
+  local about = {}
+  for _, part in ipairs({ engine.profile ~= '' and 'profile ' .. engine.profile or '', engine.model }) do
+    if part ~= '' then
+      table.insert(about, part)
+    end
+  end
+  if engine.context > 0 then
+    table.insert(about, phrases.count(engine.context) .. ' tokens of context')
+  end
+  if #about > 0 then
+    table.insert(lines, table.concat(about, ', '))
+  end
+  for _, workspace in ipairs(state.workspaces or {}) do
+    local warm = ''
+    if workspace.snapshotTokens > 0 then
+      local tokens = math.min(workspace.warmTokens, workspace.snapshotTokens)
+      warm = (', %s of them warm'):format(phrases.count(tokens))
+    end
+    table.insert(
+      lines,
+      ('%s: %s, %s files, %s tokens%s'):format(
+        workspace.root,
+        workspace.state,
+        phrases.count(workspace.files),
+        phrases.count(workspace.snapshotTokens),
+        warm
+      )
+    )
+  end
+  return lines
+end
+
+--- Ask the server and show its answer.
+function M.show()
+  local client = client_of.need(vim.api.nvim_get_current_buf())
+  if not client then
+    return
+  end
+  client:request('laguna/status', vim.empty_dict(), function(err, state)
+    if err then
+      return notice.fail(notice.explain(err, 'laguna/status'))
+    end
+    local say = state.kind == 'Error' and notice.fail or state.kind == 'Warning' and notice.warn or notice.say
+    say(table.concat(M.describe(state), '\n'))
+  end)
+end
+
+return M
