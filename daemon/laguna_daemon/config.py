@@ -60,6 +60,7 @@ class DaemonSettings(BaseModel):
     """The daemon itself."""
 
     idle_exit: float = Field(default=0, ge=0, description="seconds without work until it ends; 0 = never")
+    idle_unload: float = Field(default=0, ge=0, description="seconds without requests until the engine ends; 0 = never")
     max_workspaces: int = Field(default=8, ge=1)
 
 

@@ -398,6 +398,32 @@ class ConversationTurn(Wire):
     created: float = 0.0
 
 
+class EngineRequest(Wire):
+    """Change the engine to ``profile``; without one, start it again as it is. ``auto`` lets the GPUs decide."""
+
+    profile: str | None = None
+
+
+class Proof(Wire):
+    """What small requests to a running engine showed. Token counts; ``abort_s`` is None if an answer went on after its
+    reader had gone; ``drafts`` and ``accepted`` since the engine's start, ``..._now`` in this examination alone.
+    """
+
+    version: str = ""
+    prompt_tokens: int
+    cached_first: int
+    cached_again: int
+    reusable: int
+    hit_share: float | None = None
+    drafting: bool = False
+    drafts: int = 0
+    accepted: int = 0
+    acceptance_length: float | None = None
+    drafts_now: int = 0
+    accepted_now: int = 0
+    abort_s: float | None = None
+
+
 class ErrorBody(Wire):
     """The body of every HTTP error."""
 
@@ -410,7 +436,10 @@ class ErrorBody(Wire):
 
 
 class EngineStatus(Wire):
-    """The engine's phase (stopped, starting, ready, backoff, failed, stopping) and the reason for it."""
+    """The engine's phase (stopped, starting, ready, backoff, failed, stopping) and the reason for it.
+
+    ``reason`` says why this profile was chosen; ``warnings`` are what the checks before loading found.
+    """
 
     phase: str
     detail: str = ""
@@ -422,6 +451,8 @@ class EngineStatus(Wire):
     profile: str = ""
     model: str = ""
     context: int = 0
+    reason: str = ""
+    warnings: list[str] = []
 
 
 class WorkspaceStatus(Wire):

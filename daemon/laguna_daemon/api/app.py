@@ -9,6 +9,8 @@
 | POST /v1/refactor   | RefactorRequest -> events, the last ones proposal, report  |
 | POST /v1/unsaved    | UnsavedRequest -> {"paths": those unsaved in an editor}    |
 | POST /v1/context    | ContextRequest -> the manifest, or why a path is in or out |
+| POST /v1/engine     | EngineRequest -> EngineStatus: another profile, or a restart |
+| POST /v1/examine    | -> Proof: whether the engine works as it should            |
 | POST /v1/shutdown   | {"when": "now" or "idle"} -> 202, or 409 when in use       |
 
 Errors are ErrorBody with the exit code of the command line.
@@ -34,6 +36,7 @@ from laguna_daemon.schemas import (
     AskRequest,
     CompleteRequest,
     ContextRequest,
+    EngineRequest,
     ErrorBody,
     ErrorEvent,
     Event,
@@ -81,6 +84,12 @@ def create_app(service: Service, stopping: asyncio.Event) -> Starlette:
         found = await service.context(await _body(request, ContextRequest))
         return Response(orjson.dumps(found), media_type="application/json")
 
+    async def engine(request: Request) -> Response:
+        return _json(await service.use_engine(await _body(request, EngineRequest)))
+
+    async def examine(request: Request) -> Response:
+        return _json(await service.examine())
+
     async def shutdown(request: Request) -> Response:
         when = (await _object(request)).get("when", "now")
         if when == "idle" and not service.idle():
@@ -112,6 +121,8 @@ def create_app(service: Service, stopping: asyncio.Event) -> Starlette:
             Route("/v1/unsaved", guarded(unsaved), methods=["POST"]),
             Route("/v1/complete", guarded(complete), methods=["POST"]),
             Route("/v1/context", guarded(context), methods=["POST"]),
+            Route("/v1/engine", guarded(engine), methods=["POST"]),
+            Route("/v1/examine", guarded(examine), methods=["POST"]),
             Route("/v1/shutdown", guarded(shutdown), methods=["POST"]),
         ]
     )

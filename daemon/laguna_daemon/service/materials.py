@@ -36,6 +36,15 @@ class Materials:
         context = min(section.context, launch.traits.context or section.context)
         self.budget = Budget(context=context, output=section.output, task=section.task, overlay=section.overlay)
 
+    def fits(self, other: Materials) -> bool:
+        """Whether prompts made of these can go on with ``other``: same ids, same template, same budget."""
+        mine, theirs = self, other
+        return (mine.tokenizer.fingerprint, mine.template.fingerprint, mine.budget) == (
+            theirs.tokenizer.fingerprint,
+            theirs.template.fingerprint,
+            theirs.budget,
+        )
+
     def plain_prompt(self, text: str, *, thinking: bool = False, conversation: Conversation | None = None) -> Prompt:
         """A prompt without any repository; raises OverBudget if it leaves no room for an answer."""
         head, tail = self.template.open_first(thinking), self.template.tail(thinking)

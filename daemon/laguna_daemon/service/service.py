@@ -19,7 +19,10 @@ from laguna_daemon.schemas import (
     CompleteRequest,
     CompleteResult,
     ContextRequest,
+    EngineRequest,
+    EngineStatus,
     Event,
+    Proof,
     RefactorRequest,
     ReportEvent,
     Status,
@@ -27,7 +30,7 @@ from laguna_daemon.schemas import (
     Usage,
     UsageEvent,
 )
-from laguna_daemon.service import refactoring, roots
+from laguna_daemon.service import refactoring, roots, upkeep
 from laguna_daemon.service.ask import ask
 from laguna_daemon.service.buffers import Buffers
 from laguna_daemon.service.complete import complete
@@ -45,7 +48,7 @@ class Service:
         self.settings = settings
         self.buffers = Buffers()
         self.conversations = Conversations()
-        self.hosting = Hosting(settings, self.changed)
+        self.hosting = Hosting(settings, self.changed, self._other_model)
         self.workspaces = Workspaces(settings, self.changed)
         self.traffic = Traffic(self.changed)
         self.refactorings = refactoring.Talks()
@@ -54,21 +57,26 @@ class Service:
         self._totals: Counter[str] = Counter()
         self._change = asyncio.Condition()
         self._changes = 0
+        self._sleeping: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
         """End what a crash left half written, and begin to load the engine in the background."""
         await asyncio.to_thread(refactoring.recover)
         self._loading = asyncio.create_task(self.hosting.start())
+        if self.settings.daemon.idle_unload:
+            self._sleeping = asyncio.create_task(upkeep.unload_when_idle(self, self.settings.daemon.idle_unload))
 
     async def stop(self) -> None:
         """End the engine and close every root."""
         self._loading.cancel()
+        if self._sleeping is not None:
+            self._sleeping.cancel()
         await asyncio.gather(self.hosting.stop(), self.workspaces.close(), self.conversations.close())
 
     async def ask(self, request: AskRequest) -> AsyncGenerator[Event, None]:
         """Answer a question; closing the generator aborts the generation in the engine."""
         async with aclosing(stream(lambda emit: ask(self, request, emit))) as events:
-            async for event in events:
+            async for event in upkeep.one_life(self, events):
                 if isinstance(event, UsageEvent):
                     self._count(event.usage)
                 yield event
@@ -117,6 +125,15 @@ class Service:
         shown = ("full", "overlay")
         return {file["path"]: file["version"] for file in manifest["files"] if file["tier"] in shown}
 
+    async def use_engine(self, request: EngineRequest) -> EngineStatus:
+        """Change the engine's profile, or start it again; requests under way fail. Raises what a start would."""
+        await upkeep.use(self, request.profile)
+        return self.hosting.status()
+
+    async def examine(self) -> Proof:
+        """Try the running engine: prefix cache, draft, abort; raises EngineUnavailable if it does not serve."""
+        return await upkeep.examine(self)
+
     def thinking(self, request: AskRequest) -> bool:
         """Whether the model is to reason first: the request's wish, the settings', the profile's."""
         for wish in (request.thinking, self.settings.thinking):
@@ -156,6 +173,9 @@ class Service:
         self._changes += 1
         task = asyncio.ensure_future(self._notify())
         task.add_done_callback(lambda done: done.exception())
+
+    async def _other_model(self) -> None:
+        await self.workspaces.forget()
 
     async def _notify(self) -> None:
         async with self._change:

@@ -95,8 +95,14 @@ class Workspaces:
         """What ``status`` says about every root."""
         return [self._status(root, task) for root, task in self._open.items()]
 
+    async def forget(self) -> None:
+        """Close every root; the next question opens its own again."""
+        for root in list(self._open):
+            await self._close(root)
+        self._on_change()
+
     async def close(self) -> None:
-        """Close every root."""
+        """Close every root, for good."""
         for root in list(self._open):
             await self._close(root)
         self._pool.shutdown(wait=False, cancel_futures=True)

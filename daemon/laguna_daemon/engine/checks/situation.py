@@ -54,7 +54,8 @@ class Situation:
 
     ``flags`` and ``environment`` are the engine's, the settings' additions included; ``packages`` maps normal names to
     versions of the engine's environment, empty if it is not known; ``free_disk`` is bytes where models go;
-    ``host_memory`` bytes of the machine. ``managed``: we installed that environment; ``custom``: the settings name another start command.
+    ``host_memory`` bytes of the machine. ``managed``: we installed that environment;
+    ``custom``: the settings name another start command.
     """
 
     profile: Profile
