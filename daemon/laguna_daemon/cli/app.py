@@ -11,7 +11,7 @@ from typer.exceptions import TyperException
 
 from laguna_context.errors import ContextError
 from laguna_daemon import __version__
-from laguna_daemon.cli import ask, context, edits, engine, lifecycle, lsp
+from laguna_daemon.cli import ask, context, edits, engine, lifecycle, lsp, refactor
 from laguna_daemon.cli.output import complain
 from laguna_daemon.errors import ExitCode, LagunaError, RepositoryError, UsageError
 
@@ -30,6 +30,7 @@ app.command("stop")(lifecycle.stop)
 app.command("status")(lifecycle.status)
 app.command("logs")(lifecycle.logs)
 app.command("lsp", help=lsp.run.__doc__)(lsp.command)
+app.command("refactor")(refactor.refactor)
 app.command("undo")(edits.undo)
 app.add_typer(edits.app, name="edits")
 app.add_typer(engine.app, name="engine")
