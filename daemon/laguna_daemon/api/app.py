@@ -9,7 +9,7 @@
 | POST /v1/refactor   | RefactorRequest -> events, the last ones proposal, report  |
 | POST /v1/unsaved    | UnsavedRequest -> {"paths": those unsaved in an editor}    |
 | POST /v1/context    | ContextRequest -> the manifest, or why a path is in or out |
-| POST /v1/engine     | EngineRequest -> EngineStatus: another profile, or a restart |
+| POST /v1/engine     | EngineRequest -> EngineStatus: another profile, a restart  |
 | POST /v1/examine    | -> Proof: whether the engine works as it should            |
 | POST /v1/shutdown   | {"when": "now" or "idle"} -> 202, or 409 when in use       |
 
@@ -84,12 +84,6 @@ def create_app(service: Service, stopping: asyncio.Event) -> Starlette:
         found = await service.context(await _body(request, ContextRequest))
         return Response(orjson.dumps(found), media_type="application/json")
 
-    async def engine(request: Request) -> Response:
-        return _json(await service.use_engine(await _body(request, EngineRequest)))
-
-    async def examine(request: Request) -> Response:
-        return _json(await service.examine())
-
     async def shutdown(request: Request) -> Response:
         when = (await _object(request)).get("when", "now")
         if when == "idle" and not service.idle():
@@ -121,11 +115,20 @@ def create_app(service: Service, stopping: asyncio.Event) -> Starlette:
             Route("/v1/unsaved", guarded(unsaved), methods=["POST"]),
             Route("/v1/complete", guarded(complete), methods=["POST"]),
             Route("/v1/context", guarded(context), methods=["POST"]),
-            Route("/v1/engine", guarded(engine), methods=["POST"]),
-            Route("/v1/examine", guarded(examine), methods=["POST"]),
+            *(Route(path, guarded(handler), methods=["POST"]) for path, handler in _about_the_engine(service)),
             Route("/v1/shutdown", guarded(shutdown), methods=["POST"]),
         ]
     )
+
+
+def _about_the_engine(service: Service) -> tuple[tuple[str, Callable[[Request], Awaitable[Response]]], ...]:
+    async def engine(request: Request) -> Response:
+        return _json(await service.use_engine(await _body(request, EngineRequest)))
+
+    async def examine(request: Request) -> Response:
+        return _json(await service.examine())
+
+    return ("/v1/engine", engine), ("/v1/examine", examine)
 
 
 async def _answer_lines(answer: AsyncGenerator[Event, None]) -> AsyncIterator[bytes]:
