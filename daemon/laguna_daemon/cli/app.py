@@ -11,7 +11,7 @@ from typer.exceptions import TyperException
 
 from laguna_context.errors import ContextError
 from laguna_daemon import __version__
-from laguna_daemon.cli import ask, context, edits, engine, lifecycle, lsp, refactor
+from laguna_daemon.cli import ask, context, doctor, edits, engine, lifecycle, lsp, refactor, removal, switch, unit
 from laguna_daemon.cli.output import complain
 from laguna_daemon.errors import ExitCode, LagunaError, RepositoryError, UsageError
 
@@ -33,7 +33,13 @@ app.command("lsp", help=lsp.run.__doc__)(lsp.command)
 app.command("refactor")(refactor.refactor)
 app.command("undo")(edits.undo)
 app.add_typer(edits.app, name="edits")
+app.command("doctor")(doctor.doctor)
+app.command("gc")(removal.gc)
+app.command("uninstall")(removal.uninstall)
+engine.app.command("use")(switch.use)
+engine.app.command("restart")(switch.restart)
 app.add_typer(engine.app, name="engine")
+app.add_typer(unit.app, name="service")
 
 
 def _version(wanted: bool) -> None:
