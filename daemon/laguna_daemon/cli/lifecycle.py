@@ -107,6 +107,9 @@ def _lines(found: Status) -> list[str]:
         f"Engine   {engine.phase}{': ' + engine.detail if engine.detail else ''}"
         f" (profile {engine.profile}, model {engine.model or 'unknown'}, context {short(engine.context)})",
     ]
+    if engine.reason:
+        lines.append(f"         profile: {engine.reason}")
+    lines += [f"         warning: {warning}" for warning in engine.warnings]
     if engine.error:
         lines.append(f"         {engine.error}")
     if engine.advice:
