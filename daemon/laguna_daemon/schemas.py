@@ -570,6 +570,16 @@ class ChatResult(Wire):
     refusals: list[EditRefusal] = []
 
 
+class ActionData(LspParams):
+    """What a code action carries until it is chosen: the task, for lines of one version of a document."""
+
+    task: Task
+    uri: str
+    version: int
+    range: LspRange
+    diagnostics: list[EditorDiagnostic] = []
+
+
 class ConversationsParams(LspParams):
     """``laguna/conversations``: ``root`` (URI or path) narrows the list; read and delete want a ``conversation``."""
 

@@ -4,12 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from laguna_daemon.errors import UsageError
 from laguna_daemon.schemas import (
     AskRequest,
     CompleteRequest,
     CompleteResult,
+    ContextRequest,
+    ConversationSummary,
+    ConversationTurn,
     EngineStatus,
     Event,
     Status,
@@ -39,12 +45,45 @@ class FakeBuffers:
         return [text for (_, held), (text, _) in self.held.items() if held == path]
 
 
+@dataclass
+class FakeStored:
+    """A conversation."""
+
+    summary: ConversationSummary
+    turns: list[ConversationTurn]
+
+
+class FakeConversations:
+    """Conversations in memory."""
+
+    def __init__(self) -> None:
+        self.held: dict[str, FakeStored] = {}
+
+    async def listed(self, root: Path | None = None) -> list[ConversationSummary]:
+        found = [stored.summary for stored in self.held.values()]
+        return [summary for summary in found if root is None or summary.root == str(root)]
+
+    async def read(self, id: str) -> FakeStored:
+        if id not in self.held:
+            raise UsageError(f"There is no conversation {id}.")
+        return self.held[id]
+
+    async def delete(self, id: str) -> None:
+        await self.read(id)
+        del self.held[id]
+
+
 class FakeService:
     """Answers from a script. With `hold` set an answer stops before its end until it is released or aborted."""
 
     def __init__(self) -> None:
         self.buffers = FakeBuffers()
+        self.conversations = FakeConversations()
         self.sessions = 0
+        self.started = 0
+        self.shown: dict[str, str] = {}
+        self.account: dict[str, Any] = {}
+        self.described: list[ContextRequest] = []
         self.events: list[Event] = [
             TextEvent(text="Hello"),
             TextEvent(text=" world"),
@@ -70,6 +109,16 @@ class FakeService:
         self._status = self._status.model_copy(update={"engine": EngineStatus(**engine)})
         for queue in self._watchers:
             queue.put_nowait(self._status)
+
+    async def context(self, request: ContextRequest) -> dict[str, Any]:
+        self.described.append(request)
+        return self.account
+
+    async def seen(self, root: str) -> dict[str, str]:
+        return self.shown
+
+    async def start_engine(self) -> None:
+        self.started += 1
 
     async def ask(self, request: AskRequest) -> AsyncGenerator[Event, None]:
         self.asked.append(request)

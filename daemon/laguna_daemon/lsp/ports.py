@@ -1,10 +1,21 @@
 """What the language server needs of the product: the part of `laguna_daemon.service` it talks to."""
 
+from __future__ import annotations
+
 from collections.abc import AsyncGenerator
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
-from laguna_daemon.schemas import AskRequest, CompleteRequest, CompleteResult, Event, Status
+from laguna_daemon.schemas import (
+    AskRequest,
+    CompleteRequest,
+    CompleteResult,
+    ContextRequest,
+    ConversationSummary,
+    ConversationTurn,
+    Event,
+    Status,
+)
 
 
 class BuffersPort(Protocol):
@@ -20,6 +31,31 @@ class BuffersPort(Protocol):
         """Forget everything of an owner that is gone."""
 
 
+class ConversationsPort(Protocol):
+    """The user's conversations; an unknown id raises UsageError."""
+
+    async def listed(self, root: Path | None = None) -> list[ConversationSummary]:
+        """All, or those about a root."""
+
+    async def read(self, id: str) -> StoredPort:
+        """One, whole."""
+
+    async def delete(self, id: str) -> None:
+        """Forget one."""
+
+
+class StoredPort(Protocol):
+    """A conversation as it is kept."""
+
+    @property
+    def summary(self) -> ConversationSummary:
+        """What a list shows of it."""
+
+    @property
+    def turns(self) -> list[ConversationTurn]:
+        """Its questions and answers."""
+
+
 class ServicePort(Protocol):
     """What the product does, free of transport."""
 
@@ -29,6 +65,19 @@ class ServicePort(Protocol):
     @property
     def buffers(self) -> BuffersPort:
         """The open documents of all editors."""
+
+    @property
+    def conversations(self) -> ConversationsPort:
+        """The conversations of all editors and shells."""
+
+    async def context(self, request: ContextRequest) -> dict[str, Any]:
+        """The manifest of a root's prompt, or why a path is in it; plain data under the schemas' own names."""
+
+    async def seen(self, root: str) -> dict[str, str]:
+        """For every file of a root's prompt the sha256 (hex) of what the model is shown; whole texts only."""
+
+    async def start_engine(self) -> None:
+        """Try to start an engine that is not running; a failure shows in the status."""
 
     def ask(self, request: AskRequest) -> AsyncGenerator[Event, None]:
         """Events of one answer; closing the generator aborts the generation in the engine."""

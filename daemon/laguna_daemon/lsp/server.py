@@ -10,10 +10,15 @@ from lsprotocol import types
 from laguna_daemon import __version__
 from laguna_daemon.lsp.adapter import Peer, choose_encoding
 from laguna_daemon.lsp.configuration import Configuration
-from laguna_daemon.lsp.errors import invalid_params
+from laguna_daemon.lsp.features.actions import OPTIONS, Actions
 from laguna_daemon.lsp.features.chat import Chat
-from laguna_daemon.lsp.features.completion import ACCEPTED, Completion
+from laguna_daemon.lsp.features.commands import Commands
+from laguna_daemon.lsp.features.completion import Completion
+from laguna_daemon.lsp.features.context import ContextAccount
+from laguna_daemon.lsp.features.conversations import ConversationList
+from laguna_daemon.lsp.features.questions import Questions
 from laguna_daemon.lsp.features.status import StatusReport
+from laguna_daemon.lsp.features.workspace_edit import Abilities
 from laguna_daemon.lsp.ports import ServicePort
 from laguna_daemon.lsp.roots import Locator
 from laguna_daemon.lsp.text.documents import Documents
@@ -21,7 +26,7 @@ from laguna_daemon.lsp.text.positions import Encoding
 from laguna_daemon.lsp.text.sync import Sync
 from laguna_daemon.lsp.text.uris import to_path
 from laguna_daemon.lsp.workspaces import FindRoot, Workspaces
-from laguna_daemon.schemas import ChatParams, CompletionEvent, StatusParams
+from laguna_daemon.schemas import ChatParams, CompletionEvent, ContextParams, ConversationsParams, StatusParams
 
 _log = logging.getLogger(__name__)
 
@@ -46,7 +51,12 @@ class Session:
         locator = Locator(self._sync, self.workspaces)
         self._configuration = Configuration(self._peer)
         self.completion = Completion(service, self.documents, locator, self._configuration)
-        self._chat = Chat(service, self._peer, self.documents, locator, self._configuration)
+        questions = Questions(self.documents, locator, self._configuration)
+        self._chat = Chat(service, self._peer, self.documents, questions)
+        self._actions = Actions(self.documents, self._chat, self._configuration)
+        self._commands = Commands(service, self._peer, self.completion, self._actions)
+        self._context = ContextAccount(service, locator)
+        self._conversations = ConversationList(service, locator)
         self._status = StatusReport(service, self._peer)
         self._watching: asyncio.Task[None] | None = None
         self._register()
@@ -69,7 +79,7 @@ class Session:
         return self._peer.methods
 
     def _register(self) -> None:
-        self._peer.on_initialize(self._initialize, commands=[ACCEPTED])
+        self._peer.on_initialize(self._initialize, commands=self._commands.names)
         tell = self._peer.on_notification
         tell(types.INITIALIZED, self._initialized)
         tell(types.SET_TRACE, lambda params: None)
@@ -87,8 +97,12 @@ class Session:
         inline = types.InlineCompletionOptions()
         ask(types.TEXT_DOCUMENT_INLINE_COMPLETION, self.completion.inline, options=inline)
         ask(types.TEXT_DOCUMENT_COMPLETION, self.completion.listed, options=types.CompletionOptions())
-        ask(types.WORKSPACE_EXECUTE_COMMAND, self._execute)
+        ask(types.TEXT_DOCUMENT_CODE_ACTION, self._actions.offered, options=OPTIONS)
+        ask(types.CODE_ACTION_RESOLVE, self._actions.resolved)
+        ask(types.WORKSPACE_EXECUTE_COMMAND, self._commands.execute)
         ask("laguna/chat", self._chat.chat, ChatParams)
+        ask("laguna/context", self._context.context, ContextParams)
+        ask("laguna/conversations", self._conversations.conversations, ConversationsParams)
         ask("laguna/status", self._status.status, StatusParams)
 
     def _initialize(self, params: types.InitializeParams, capabilities: types.ServerCapabilities) -> None:
@@ -101,6 +115,10 @@ class Session:
         window = params.capabilities.window
         progress = bool(window and window.work_done_progress)
         self._chat.server_progress = self._status.server_progress = progress
+        self._chat.abilities = Abilities.of(params.capabilities)
+        self._actions.initialize(params.capabilities)
+        own = sorted(method for method in self.methods if method.startswith("laguna/"))
+        capabilities.experimental = {"laguna": {"methods": own, "chatModes": ["ask", "edit"]}}
         text_document = params.capabilities.text_document
         if text_document is not None and text_document.inline_completion is not None:
             capabilities.completion_provider = None  # it is the fallback for clients without ghost text
@@ -134,14 +152,6 @@ class Session:
         for folder in params.event.added:
             if (path := to_path(folder.uri)) is not None:
                 self.workspaces.add(path)
-
-    def _execute(self, params: types.ExecuteCommandParams) -> None:
-        arguments = list(params.arguments or [])
-        if params.command != ACCEPTED:
-            raise invalid_params(f"There is no command {params.command}.")
-        if len(arguments) != 1 or not isinstance(arguments[0], str):
-            raise invalid_params(f"{ACCEPTED} takes one argument, the suggestion's id.")
-        self.completion.accepted(CompletionEvent(id=arguments[0]))
 
 
 def _folders(params: types.InitializeParams) -> list[Path]:

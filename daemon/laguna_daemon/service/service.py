@@ -37,7 +37,6 @@ from laguna_daemon.service.complete import complete
 from laguna_daemon.service.conversations import Conversations
 from laguna_daemon.service.hosting import Hosting
 from laguna_daemon.service.stream import stream
-from laguna_daemon.service.traffic import Traffic
 from laguna_daemon.service.workspaces import Workspaces
 
 
@@ -50,7 +49,7 @@ class Service:
         self.conversations = Conversations()
         self.hosting = Hosting(settings, self.changed, self._other_model)
         self.workspaces = Workspaces(settings, self.changed)
-        self.traffic = Traffic(self.changed)
+        self.traffic = self.hosting.work.traffic
         self.refactorings = refactoring.Talks()
         self.sessions = 0
         self._began = time.monotonic()
@@ -118,6 +117,11 @@ class Service:
             return asdict(why)
         manifest = await asyncio.to_thread(opened.workspace.manifest)
         return {**manifest.as_dict(), "notices": list(opened.notices)}
+
+    async def start_engine(self) -> None:
+        """Try to start an engine that is not running; a failure shows in the status."""
+        await self.hosting.start()
+        self.changed()
 
     async def seen(self, root: str) -> dict[str, str]:
         """For every file of a root's prompt the sha256 (hex) of what the model is shown of it; whole texts only."""

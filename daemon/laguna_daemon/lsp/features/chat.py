@@ -1,36 +1,40 @@
-"""`laguna/chat`: one question, its answer streamed as partial results."""
+"""`laguna/chat`: one question, its answer streamed as partial results; in mode edit with a WorkspaceEdit."""
+
+from __future__ import annotations
 
 import asyncio
+import hashlib
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from lsprotocol import types
 
+from laguna_daemon import edits
+from laguna_daemon.errors import LagunaError
 from laguna_daemon.lsp.adapter import Peer
-from laguna_daemon.lsp.configuration import Configuration
-from laguna_daemon.lsp.errors import Code, ResponseError, invalid_params
+from laguna_daemon.lsp.errors import Code, ResponseError
+from laguna_daemon.lsp.features.questions import Questions
+from laguna_daemon.lsp.features.workspace_edit import Abilities, Basis, CannotEdit, OpenFile, propose
 from laguna_daemon.lsp.ports import ServicePort
 from laguna_daemon.lsp.progress import WorkDone, percent
-from laguna_daemon.lsp.roots import Locator
-from laguna_daemon.lsp.text.documents import Documents, Place
+from laguna_daemon.lsp.text.documents import Documents
 from laguna_daemon.schemas import (
     AskRequest,
     ChatParams,
-    ChatReference,
     ChatResult,
     ErrorEvent,
     Event,
     NoticeEvent,
     ProgressEvent,
     ProgressToken,
-    Reference,
     TextEvent,
     ThinkingEvent,
     UsageEvent,
 )
 
 NO_ROOT = "No workspace folder is open, so this answer knows nothing of a repository."
+NO_EDIT = "The answer holds no edit."
 
 
 @dataclass
@@ -63,26 +67,43 @@ class _Reply:
                 )
 
 
+@dataclass
+class _Seen:
+    """What the model is shown while it answers: asked for when its answer begins, since the prompt is made by then."""
+
+    asked: dict[str, OpenFile]
+    shown: asyncio.Task[dict[str, str]] | None = None
+
+    async def hashes(self, now: dict[str, OpenFile]) -> dict[str, str]:
+        """sha256 (hex) by path; without the open files that have been changed since, which may only be edited."""
+        shown: dict[str, str] = {}
+        if self.shown is not None:
+            try:
+                shown = dict(await self.shown)
+            except LagunaError:
+                shown = {}  # then nothing may be rewritten, which is the careful side
+        for path in {*self.asked, *now}:
+            before, after = self.asked.get(path), now.get(path)
+            if before is not None and after is not None and before.text == after.text and path in shown:
+                shown[path] = hashlib.sha256(after.text.encode()).hexdigest()
+            else:
+                shown.pop(path, None)
+        return shown
+
+
 class Chat:
     """One client's questions."""
 
-    def __init__(
-        self,
-        service: ServicePort,
-        peer: Peer,
-        documents: Documents,
-        locator: Locator,
-        configuration: Configuration,
-    ) -> None:
+    def __init__(self, service: ServicePort, peer: Peer, documents: Documents, questions: Questions) -> None:
         self._service = service
         self._peer = peer
         self._documents = documents
-        self._locator = locator
-        self._configuration = configuration
+        self._questions = questions
         self.server_progress = False  # the client lets us make progress bars of our own
+        self.abilities = Abilities()
         self._asking: dict[ProgressToken, asyncio.Task[ChatResult]] = {}
 
-    async def chat(self, params: ChatParams) -> ChatResult:
+    async def chat(self, params: ChatParams, *, record: bool = True) -> ChatResult:
         """The whole answer; its pieces go out before it if the client gave a token for them.
 
         Cancelling, or losing the client, closes the service's generator: the engine stops.
@@ -92,7 +113,7 @@ class Chat:
         if bar is not None and task is not None:
             self._asking[bar.token] = task
         try:
-            return await self._answer(params, bar)
+            return await self._answer(params, bar, record)
         finally:
             if bar is not None:
                 self._asking.pop(bar.token, None)
@@ -104,25 +125,56 @@ class Chat:
         if task is not None:
             task.cancel()
 
-    async def _answer(self, params: ChatParams, bar: WorkDone | None) -> ChatResult:
-        request = await self._request(params)
+    async def _answer(self, params: ChatParams, bar: WorkDone | None, record: bool) -> ChatResult:
+        request = await self._questions.request(params)
+        request.record = record
+        root = None if request.root is None else Path(request.root)
+        seen = _Seen(self._questions.opened(root)) if root is not None and params.mode == "edit" else None
+        try:
+            result = await self._stream(params, request, bar, seen)
+            if seen is not None and root is not None:
+                await self._propose(result, root, seen)
+            return result
+        finally:
+            if seen is not None and seen.shown is not None:
+                seen.shown.cancel()
+
+    async def _stream(
+        self, params: ChatParams, request: AskRequest, bar: WorkDone | None, seen: _Seen | None
+    ) -> ChatResult:
         reply = _Reply()
         if request.no_context:
-            self._stream(params, NoticeEvent(message=NO_ROOT), reply)
+            self._take(params, NoticeEvent(message=NO_ROOT), reply)
         async with aclosing(self._service.ask(request)) as events:
             async for event in events:
-                if isinstance(event, ProgressEvent):
+                if isinstance(event, TextEvent | ThinkingEvent):
                     if bar is not None:
-                        _report(bar, event)
-                elif bar is not None and isinstance(event, TextEvent | ThinkingEvent):
-                    bar.end()
-                self._stream(params, event, reply)
+                        bar.end()
+                    if seen is not None and seen.shown is None and request.root is not None:
+                        seen.shown = asyncio.create_task(self._service.seen(request.root))
+                elif bar is not None and isinstance(event, ProgressEvent):
+                    _report(bar, event)
+                self._take(params, event, reply)
                 await self._peer.drain()
         if reply.result is None:
             raise ResponseError(Code.INTERNAL_ERROR, "The answer ended without its usage.")
         return reply.result
 
-    def _stream(self, params: ChatParams, event: Event, reply: _Reply) -> None:
+    async def _propose(self, result: ChatResult, root: Path, seen: _Seen) -> None:
+        """Make the answer's blocks an edit of the documents as they are now, or say why there is none."""
+        now = self._questions.opened(root)
+        basis = Basis(root, now, await seen.hashes(now))
+        units: edits.Units = self._documents.encoding.value
+        try:
+            result.edit = await asyncio.to_thread(propose, result.text, basis, units, self.abilities)
+        except CannotEdit as error:
+            result.refusals = error.refusals
+            result.notices.append(f"Nothing was changed, because the edits do not all fit.\n{error}")
+            return
+        if result.edit is None:
+            result.notices.append(NO_EDIT)
+
+    def _take(self, params: ChatParams, event: Event, reply: _Reply) -> None:
         reply.take(event)
         if params.partial_result_token is not None:
             value = event.model_dump(mode="json", by_alias=True)
@@ -132,52 +184,6 @@ class Chat:
         if params.work_done_token is not None:
             return WorkDone(self._peer, "Laguna", params.work_done_token)
         return WorkDone(self._peer, "Laguna") if self.server_progress else None
-
-    async def _request(self, params: ChatParams) -> AskRequest:
-        if not params.text.strip():
-            raise invalid_params("The question is empty.")
-        paths = [self._path(reference) for reference in params.references]
-        if params.root is not None:
-            root: Path | None = self._locator.named(params.root)
-        else:
-            root = await self._locator.root_of(paths[0] if paths else None)
-        references = [
-            self._reference(reference, path, root) for reference, path in zip(params.references, paths, strict=True)
-        ]
-        return AskRequest(
-            root=None if root is None else str(root),
-            question=params.text,
-            conversation=params.conversation,
-            references=references,
-            no_context=root is None,
-            thinking=self._configuration.settings.thinking if params.thinking is None else params.thinking,
-            max_tokens=params.max_tokens,
-            temperature=params.temperature,
-            seed=params.seed,
-            keep=True,
-        )
-
-    def _path(self, reference: ChatReference) -> Path:
-        path = self._locator.path_of(reference.uri)
-        if path is None:
-            raise invalid_params(f"The reference {reference.uri} names no file.")
-        return path
-
-    def _reference(self, reference: ChatReference, path: Path, root: Path | None) -> Reference:
-        if root is None or not path.is_relative_to(root):
-            raise invalid_params(f"The reference {reference.uri} is not below the root of this question.")
-        name = path.relative_to(root).as_posix()
-        if reference.range is None:
-            return Reference(path=name)
-        start, end = sorted(
-            Place(point.line, point.character) for point in (reference.range.start, reference.range.end)
-        )
-        # An end at column 0 stands behind the line ending of the line before.
-        last = end.line if end.column > 0 or end.line == start.line else end.line - 1
-        document = self._documents.get(reference.uri)
-        if document is not None:
-            last = min(last, len(document.lines) - 1)
-        return Reference(path=name, first_line=min(start.line, last) + 1, last_line=last + 1)
 
 
 def _report(bar: WorkDone, event: ProgressEvent) -> None:

@@ -9,6 +9,8 @@ from laguna_daemon.lsp.progress import WorkDone
 from laguna_daemon.schemas import EditorStatus, EngineStatus, Status, StatusParams
 
 DID_CHANGE = "laguna/didChangeStatus"
+START_ENGINE = "laguna.startEngine"
+OPEN_LOG = "laguna.openLog"
 
 Kind = Literal["Normal", "Warning", "Error", "Inactive"]
 _KINDS: dict[str, Kind] = {
