@@ -77,8 +77,8 @@ class Job:
         report, changes = self._propose(self._request)
         if changes is None:
             self._show.result(report)
-            if report.outcome == "refused":
-                raise EditsRefused(_why_refused(report), "Say it differently, allow more --max-rounds, or save first.")
+            if report.outcome in ("refused", "incomplete"):
+                raise EditsRefused(_why_none(report), "Say it differently, or allow more --max-rounds.")
             return
         self._show.diff(changes)
         try:
@@ -160,11 +160,15 @@ class Job:
         raise EditsRefused("The refactoring ended without its report; nothing was written.", "Try again.")
 
 
-def _why_refused(report: ReportEvent) -> str:
+def _why_none(report: ReportEvent) -> str:
+    if not report.refused:
+        return f"No edit came for the planned files: {_shortened(report.missing)}. Nothing was written."
+    if report.unsaved:
+        return f"Unsaved in an editor: {_shortened(report.unsaved)}. Nothing was written."
     named = _shortened([item.path or "the answer" for item in report.refused])
     count = len(report.refused)
     blocks = "1 edit was" if count == 1 else f"{count} edits were"
-    return f"{blocks} refused after {report.rounds} rounds ({named}). Nothing was written."
+    return f"{blocks} refused ({named}; round {report.rounds} was the last). Nothing was written."
 
 
 def _shortened(paths: list[str]) -> str:

@@ -113,7 +113,7 @@ def _outcome(work: Refactoring, request: RefactorRequest, talk: Talk) -> Outcome
         skipped=[SkippedFile(path=path, reason=reason) for path, reason in sorted(skipped.items())],
         missing=missing,
         refused=refused,
-        notes=[*ledger.notes, *(changes.notes if changes else ())],
+        notes=list(dict.fromkeys([*ledger.notes, *(changes.notes if changes else ())])),
         dirty=list(edits.dirty(changes.root, changes.paths)) if changes else [],
         unsaved=held,
         rounds=work.rounds,

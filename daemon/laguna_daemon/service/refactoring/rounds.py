@@ -99,7 +99,9 @@ class Refactoring:
             return  # every file of the plan was left out, each with its reason
         self._begin("the instruction", len(grouped) or 1)
         for number, batch in enumerate(grouped or [()], 1):
-            await self._turn(self._tasks.batch(batch, number, len(grouped)), batch)
+            left = self._left(batch)
+            if left or not grouped:
+                await self._turn(self._tasks.batch(left, number, len(grouped)), left)
         await self._compute()
 
     async def _mend(self) -> None:
@@ -124,8 +126,14 @@ class Refactoring:
             batch = tuple(Item(one, batches.edit_tokens(one)) for one in dict.fromkeys(planned))
             await self._turn(text, batch)
         for batch in missing:
-            await self._turn(self._tasks.missing(batch), batch)
+            if left := self._left(batch):
+                await self._turn(self._tasks.missing(left), left)
         await self._compute()
+
+    def _left(self, batch: Batch) -> Batch:
+        """Without the files that an answer before this batch's turn has dealt with already."""
+        done = self.ledger.touched | self.ledger.skipped.keys()
+        return tuple(item for item in batch if item.planned.path not in done)
 
     def _begin(self, reason: str, turns: int) -> None:
         self.rounds += 1

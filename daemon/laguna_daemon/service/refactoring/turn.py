@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from laguna_context.prompt import Prompt
-from laguna_daemon.engine.client import EngineClient, Finish, Piece
+from laguna_daemon.engine.client import Finish, Piece
 from laguna_daemon.engine.reasoning import ReasoningSplitter
 from laguna_daemon.engine.sampling import Sampling
 from laguna_daemon.schemas import AskRequest, Event, ProgressEvent, RefactorRequest, ThinkingEvent, Usage
@@ -20,6 +20,7 @@ from laguna_daemon.service.ask import CHAT_PRIORITY
 from laguna_daemon.service.materials import Materials
 from laguna_daemon.service.prefill import prefill
 from laguna_daemon.service.stream import Emitter
+from laguna_daemon.service.work import AdmittedClient
 
 if TYPE_CHECKING:
     from laguna_daemon.service.service import Service
@@ -85,7 +86,6 @@ class Speaker:
                 _account(usage, finish, first)
                 first = usage.cached_tokens
                 ids = np.concatenate([prompt.ids, np.asarray(spoken.ids, dtype=np.uint32)])
-                self._service.hosting.resident.add(ids)
                 if finish.reason != "length":
                     break
                 room = self._materials.budget.context - len(ids)
@@ -97,7 +97,7 @@ class Speaker:
         usage.reasoning_tokens = reader.splitter.reasoning_tokens
         usage.total_ms = spoken.elapsed_ms()
 
-    async def _prefill(self, client: EngineClient, prompt: Prompt) -> int | None:
+    async def _prefill(self, client: AdmittedClient, prompt: Prompt) -> int | None:
         """Bring the prompt in by segments; what the first of them found cached."""
         hosting = self._service.hosting
         cached: int | None = None
@@ -110,7 +110,7 @@ class Speaker:
         return cached
 
     async def _generate(
-        self, client: EngineClient, ids: np.ndarray, sampling: Sampling, spoken: Spoken, reader: _Reader
+        self, client: AdmittedClient, ids: np.ndarray, sampling: Sampling, spoken: Spoken, reader: _Reader
     ) -> Finish:
         async with aclosing(client.generate(ids, sampling, priority=CHAT_PRIORITY)) as pieces:
             async for piece in pieces:
