@@ -11,7 +11,20 @@ from typer.exceptions import TyperException
 
 from laguna_context.errors import ContextError
 from laguna_daemon import __version__
-from laguna_daemon.cli import ask, context, doctor, edits, engine, lifecycle, lsp, refactor, removal, switch, unit
+from laguna_daemon.cli import (
+    ask,
+    context,
+    conversations,
+    doctor,
+    edits,
+    engine,
+    lifecycle,
+    lsp,
+    refactor,
+    removal,
+    switch,
+    unit,
+)
 from laguna_daemon.cli.output import complain
 from laguna_daemon.errors import ExitCode, LagunaError, RepositoryError, UsageError
 
@@ -32,6 +45,7 @@ app.command("logs")(lifecycle.logs)
 app.command("lsp", help=lsp.run.__doc__)(lsp.command)
 app.command("refactor")(refactor.refactor)
 app.command("undo")(edits.undo)
+app.add_typer(conversations.app, name="conversations")
 app.add_typer(edits.app, name="edits")
 app.command("doctor")(doctor.doctor)
 app.command("gc")(removal.gc)

@@ -9,13 +9,29 @@ from typing import Any
 
 import pytest
 
-from laguna_daemon.schemas import ChatParams, ChatResult, EditorSettings, EditorStatus, Wire
+from laguna_daemon.schemas import (
+    ChatParams,
+    ChatResult,
+    ContextParams,
+    ContextResult,
+    ContextWhy,
+    ConversationsParams,
+    ConversationsResult,
+    EditorSettings,
+    EditorStatus,
+    Wire,
+)
 
 TEXT = (Path(__file__).parents[3] / "docs" / "language-server.md").read_text()
 OBJECTS: dict[str, type[Wire]] = {
     "settings": EditorSettings,
     "chat-params": ChatParams,
     "chat-result": ChatResult,
+    "conversations-params": ConversationsParams,
+    "conversations-result": ConversationsResult,
+    "context-params": ContextParams,
+    "context-result": ContextResult,
+    "context-why": ContextWhy,
     "status": EditorStatus,
 }
 
@@ -34,8 +50,6 @@ def test_examples_hold_every_field_under_its_name(name):
     found = example(name)
     schema = OBJECTS[name]
     again = schema.model_validate(found).model_dump(mode="json", by_alias=True)
-    if name == "chat-params":
-        again.pop("mode")  # it has one value
     assert again == found
 
 
@@ -50,3 +64,9 @@ async def test_the_methods_are_served(connect, stand):
     (session,) = stand.listener.sessions.values()
     served = {method for method in session.methods if method.startswith("laguna/")}
     assert served | {"laguna/didChangeStatus"} == methods
+
+
+async def test_the_commands_are_served(connect):
+    client = await connect()
+    found = await client.initialize()
+    assert found["executeCommandProvider"]["commands"] == re.findall(r"^\| `(laguna\.\w+)`", TEXT, re.MULTILINE)
