@@ -61,7 +61,9 @@ class Run:
     def ask(self, row: str, question: str, *more: str) -> None:
         began = time.perf_counter()
         answer = self.home.json(
-            *("ask", question, "--json", "--max-tokens", str(OUTPUT), "--temperature", "0"), *more, cwd=self.repo
+            *("ask", question, "--repo", str(self.repo), "--json", "--max-tokens", str(OUTPUT), "--temperature", "0"),
+            *more,
+            cwd=self.repo,
         )
         wall = round(time.perf_counter() - began, 2)
         self.record(row, wall_s=wall, usage=answer.get("usage"), **_trouble(answer))

@@ -57,6 +57,8 @@ FILE_WORDS = 900
 NOUNS = ("request", "response", "document", "token", "prefix", "cache", "error", "result", "value", "path", "line")
 VERBS = ("read", "write", "open", "close", "parse", "check", "build", "merge", "split", "count", "find", "load", "send")
 PADDING = "padding.txt"
+KEPT = ("PATH", "HOME", "LD_LIBRARY_PATH")
+KEPT_PREFIXES = ("CUDA_", "NVIDIA_", "NCCL_")
 
 
 class Record:
@@ -130,7 +132,7 @@ def make_home(
     home = Home(
         folder,
         {
-            **{name: os.environ[name] for name in ("PATH", "HOME", "LD_LIBRARY_PATH") if name in os.environ},
+            **{name: value for name, value in os.environ.items() if name in KEPT or name.startswith(KEPT_PREFIXES)},
             "LANG": "C.UTF-8",
             **{f"LAGUNA_{name.upper()}_DIR": str(folder / name) for name in ("runtime", "data", "cache", "state")},
             "XDG_CONFIG_HOME": str(folder / "config"),
@@ -190,7 +192,7 @@ class Ruler:
 
 
 def repository(root: Path, tokens: int, question: str, ruler: Ruler, seed: int = 1) -> int:
-    """A git repository of generated modules whose prompt for `question` has `tokens` tokens; returns what it has."""
+    """Generated modules whose prompt for `question` has `tokens` tokens, in git if there is one; returns its tokens."""
     chance = random.Random(seed)
     root.mkdir(parents=True)
     (root / PADDING).write_text("the\n")
@@ -255,6 +257,8 @@ def module(chance: random.Random, number: int, words: int) -> str:
 
 
 def git(root: Path, *args: str) -> None:
+    if shutil.which("git") is None:
+        return
     who = ["-c", "user.name=Bench", "-c", "user.email=bench@example.org", "-c", "commit.gpgsign=false"]
     subprocess.run(["git", *who, *args], cwd=root, check=True, capture_output=True)
 
