@@ -6,11 +6,12 @@ A repository's ``.laguna.toml`` is not read here: it may only choose files (``la
 from __future__ import annotations
 
 import tomllib
+from datetime import time
 from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import Any
 
-from pydantic import BaseModel, Field, ValidationError
+from pydantic import BaseModel, Field, ValidationError, field_validator
 from pydantic_settings import (
     BaseSettings,
     PydanticBaseSettingsSource,
@@ -56,12 +57,32 @@ class CompletionSettings(BaseModel):
     suffix_chars: int = Field(default=1500, ge=0)
 
 
+class WarmSettings(BaseModel):
+    """Work that nobody waits for: reading repositories ahead of questions, compacting when idle."""
+
+    automatic: bool = Field(default=True, description="warm repositories and compact them without being asked")
+    on_battery: bool = Field(default=False, description="do so on battery power too")
+    hours: str = Field(default="", description='quiet hours in local time, e.g. "22:00-07:00": nothing is done then')
+    idle_compaction: float = Field(default=300, ge=0, description="seconds without requests until then; 0 = never")
+
+    @field_validator("hours")
+    @classmethod
+    def _hours(cls, value: str) -> str:
+        parts = value.split("-") if value else []
+        if parts and len(parts) != 2:
+            raise ValueError("two times with a hyphen between them, e.g. 22:00-07:00")
+        for part in parts:
+            time.fromisoformat(part.strip())
+        return value
+
+
 class DaemonSettings(BaseModel):
     """The daemon itself."""
 
     idle_exit: float = Field(default=0, ge=0, description="seconds without work until it ends; 0 = never")
     idle_unload: float = Field(default=0, ge=0, description="seconds without requests until the engine ends; 0 = never")
     max_workspaces: int = Field(default=8, ge=1)
+    queue: int = Field(default=16, ge=1, description="requests that may wait for room in the engine")
 
 
 class Settings(BaseSettings):
@@ -80,6 +101,7 @@ class Settings(BaseSettings):
     context: ContextSettings = ContextSettings()
     completion: CompletionSettings = CompletionSettings()
     daemon: DaemonSettings = DaemonSettings()
+    warm: WarmSettings = WarmSettings()
 
     @classmethod
     def settings_customise_sources(

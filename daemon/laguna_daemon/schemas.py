@@ -424,6 +424,16 @@ class Proof(Wire):
     abort_s: float | None = None
 
 
+class WarmRequest(Wire):
+    """Which root to read into the engine (warm), to keep there before others (pin), not to keep any more (unpin), or
+    to leave alone until somebody asks about it (stop).
+    """
+
+    root: str
+    action: Literal["warm", "pin", "unpin", "stop"] = "warm"
+    force: bool = False
+
+
 class ErrorBody(Wire):
     """The body of every HTTP error."""
 
@@ -456,7 +466,12 @@ class EngineStatus(Wire):
 
 
 class WorkspaceStatus(Wire):
-    """One open root."""
+    """One open root.
+
+    ``residency`` says where its prefix is: cold, warming, resident, offloaded (in host memory) or evicted, with
+    ``warm_tokens`` of ``prefix_tokens``; ``settled``: the copy in host memory is whole; ``evictions``: how often it was
+    found lost; ``waits_for``: why it is not being warmed, if it is not warm.
+    """
 
     root: str
     state: str
@@ -466,6 +481,12 @@ class WorkspaceStatus(Wire):
     overlay_tokens: int = 0
     overlay_seq: int = 0
     warm_tokens: int = 0
+    prefix_tokens: int = 0
+    residency: str = "cold"
+    settled: bool = False
+    pinned: bool = False
+    evictions: int = 0
+    waits_for: str = ""
 
 
 class Status(Wire):

@@ -9,6 +9,7 @@
 | POST /v1/refactor   | RefactorRequest -> events, the last ones proposal, report  |
 | POST /v1/unsaved    | UnsavedRequest -> {"paths": those unsaved in an editor}    |
 | POST /v1/context    | ContextRequest -> the manifest, or why a path is in or out |
+| POST /v1/warm       | WarmRequest -> a stream of events, as for ask              |
 | POST /v1/engine     | EngineRequest -> EngineStatus: another profile, a restart  |
 | POST /v1/examine    | -> Proof: whether the engine works as it should            |
 | POST /v1/shutdown   | {"when": "now" or "idle"} -> 202, or 409 when in use       |
@@ -42,6 +43,7 @@ from laguna_daemon.schemas import (
     Event,
     RefactorRequest,
     UnsavedRequest,
+    WarmRequest,
 )
 from laguna_daemon.service.service import Service
 
@@ -128,7 +130,11 @@ def _about_the_engine(service: Service) -> tuple[tuple[str, Callable[[Request], 
     async def examine(request: Request) -> Response:
         return _json(await service.examine())
 
-    return ("/v1/engine", engine), ("/v1/examine", examine)
+    async def warm(request: Request) -> Response:
+        wanted = await _body(request, WarmRequest)
+        return StreamingResponse(_answer_lines(service.warm(wanted)), media_type="application/x-ndjson")
+
+    return ("/v1/engine", engine), ("/v1/examine", examine), ("/v1/warm", warm)
 
 
 async def _answer_lines(answer: AsyncGenerator[Event, None]) -> AsyncIterator[bytes]:

@@ -11,7 +11,16 @@ from pydantic import BaseModel, TypeAdapter
 
 from laguna_daemon.errors import LagunaError, error_for_code
 from laguna_daemon.lifecycle import http_client
-from laguna_daemon.schemas import AskRequest, ErrorBody, ErrorEvent, Event, RefactorRequest, Status, UnsavedRequest
+from laguna_daemon.schemas import (
+    AskRequest,
+    ErrorBody,
+    ErrorEvent,
+    Event,
+    RefactorRequest,
+    Status,
+    UnsavedRequest,
+    WarmRequest,
+)
 
 _events: TypeAdapter[Event] = TypeAdapter(Event)
 
@@ -29,6 +38,11 @@ def refactor(request: RefactorRequest) -> Generator[Event, None, None]:
 def unsaved(request: UnsavedRequest) -> list[str]:
     """Those of the paths that an editor holds with other text than the disk's."""
     return [str(path) for path in post("/v1/unsaved", request)["paths"]]
+
+
+def warm(request: WarmRequest) -> Generator[Event, None, None]:
+    """Stream the events of one warm-up; it goes on when the iterator is closed."""
+    yield from _answer("/v1/warm", request)
 
 
 def watch_status() -> Generator[Status, None, None]:

@@ -24,6 +24,7 @@ from laguna_daemon.cli import (
     removal,
     switch,
     unit,
+    warm,
 )
 from laguna_daemon.cli.output import complain
 from laguna_daemon.errors import ExitCode, LagunaError, RepositoryError, UsageError
@@ -38,6 +39,7 @@ app = typer.Typer(
 )
 app.command("ask")(ask.ask)
 app.command("context")(context.context)
+app.command("warm")(warm.warm)
 app.command("start")(lifecycle.start)
 app.command("stop")(lifecycle.stop)
 app.command("status")(lifecycle.status)

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from laguna_daemon.config import Settings
+from laguna_daemon.engine import offload
 from laguna_daemon.engine.model import ModelFolder, open_model
 from laguna_daemon.engine.profile import Profile
 from laguna_daemon.engine.sampling import Sampling, Traits
@@ -54,7 +55,8 @@ class HasPython(Protocol):
 class Launch:
     """Everything that is needed to start one engine and to talk to it.
 
-    ``url`` is set, and ``argv`` empty, for an engine that runs elsewhere. ``start_timeout`` is in seconds.
+    ``url`` is set, and ``argv`` empty, for an engine that runs elsewhere. ``start_timeout`` is in seconds;
+    ``offload_gib`` is the host memory that it takes for KV blocks.
     """
 
     argv: tuple[str, ...]
@@ -64,6 +66,7 @@ class Launch:
     profile: Profile
     traits: Traits
     start_timeout: float = 1800.0
+    offload_gib: float = 0.0
     url: str | None = None
     api_key: str | None = None
 
@@ -94,11 +97,14 @@ def build_launch(profile: Profile, settings: Settings, home: HasPython | None, s
         )
     if profile.draft is not None and "speculative-config" not in flags:
         flags["speculative-config"] = _speculation(profile, settings, weights=real)
+    offload_gib = offload.apply(profile, flags)
+    environment = _environment(profile, settings)
     served = {"uds": str(socket), "model": str(model.path), "served-model-name": profile.model.name}
     argv = [*_command(profile, settings, home), *render_flags({**served, **flags, **_OURS})]
     return Launch(
         argv=tuple(argv),
-        env=_environment(profile, settings),
+        env=offload.without_expandable_segments(environment) if offload_gib else environment,
+        offload_gib=offload_gib,
         traits=_traits(profile, flags, model),
         **common,  # type: ignore[arg-type]
     )

@@ -17,7 +17,8 @@ class Metrics:
     """One reading, summed over the engine's cores. Counters are totals since its start, in tokens or requests.
 
     ``kv_usage`` is the share of KV blocks in use by running requests, 0 to 1. ``accepted_at`` counts accepted draft
-    tokens by their position in the draft.
+    tokens by their position in the draft. ``kv_blocks`` is the size of the KV pool and ``block_size`` the tokens of a
+    block of one KV group, as the engine laid them out; 0 if it does not say.
     """
 
     running: int = 0
@@ -32,6 +33,8 @@ class Metrics:
     draft_tokens: int = 0
     accepted_tokens: int = 0
     accepted_at: dict[int, int] = field(default_factory=dict)
+    kv_blocks: int = 0
+    block_size: int = 0
 
     @property
     def acceptance_length(self) -> float | None:
@@ -65,6 +68,8 @@ _COUNTERS = {
     "vllm:spec_decode_num_draft_tokens_total": "draft_tokens",
     "vllm:spec_decode_num_accepted_tokens_total": "accepted_tokens",
 }
+_CACHE = "vllm:cache_config_info"
+_LABEL = re.compile(r'(\w+)="([^"]*)"')
 _PER_POSITION = "vllm:spec_decode_num_accepted_tokens_per_pos_total"
 
 
@@ -72,6 +77,7 @@ def parse_metrics(page: str) -> Metrics:
     """Read a Prometheus text page; samples that are not known, or not numbers, are passed over."""
     totals: dict[str, float] = {}
     positions: dict[int, int] = {}
+    cache: dict[str, str] = {}
     for line in page.splitlines():
         found = _SAMPLE.match(line)
         if found is None:
@@ -84,8 +90,20 @@ def parse_metrics(page: str) -> Metrics:
         if name in _COUNTERS:
             key = _COUNTERS[name]
             totals[key] = totals.get(key, 0.0) + value
+        elif name == _CACHE:
+            cache = dict(_LABEL.findall(labels))
         elif name == _PER_POSITION and (at := _POSITION.search(labels)):
             positions[int(at[1])] = positions.get(int(at[1]), 0) + int(value)
     usage = totals.pop("kv_usage", 0.0)
     whole = {name: int(value) for name, value in totals.items()}
-    return Metrics(kv_usage=usage, accepted_at=positions, **whole)
+    return Metrics(
+        kv_usage=usage,
+        accepted_at=positions,
+        kv_blocks=_whole(cache.get("num_gpu_blocks")),
+        block_size=_whole(cache.get("block_size")),
+        **whole,
+    )
+
+
+def _whole(text: str | None) -> int:
+    return int(text) if text and text.isdigit() else 0

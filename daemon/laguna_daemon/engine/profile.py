@@ -83,6 +83,25 @@ class PrefillSection(_Section):
     segment: int = Field(default=16384, ge=256)
 
 
+class CacheSection(_Section):
+    """How the model's KV cache is laid out and kept (docs/residency.md).
+
+    ``groups``: KV groups that share the pool; ``window``: blocks that the sliding ones hold at one place, all
+    together; ``anchors``: places, in percent of the prefix, that are kept reusable for compactions where there is no
+    offloading. ``offload``: ``auto`` copies blocks to host memory if there is room for ``repositories``, a number is
+    the size in GiB, false turns it off; ``token_bytes``: KV bytes per token in one group over all GPUs; ``settle``:
+    this vLLM's copy of a prefix is whole only after a second request over it.
+    """
+
+    groups: int = Field(default=1, ge=1)
+    window: int = Field(default=0, ge=0)
+    anchors: tuple[int, ...] = ()
+    offload: Literal["auto", False] | float = False
+    repositories: int = Field(default=2, ge=1)
+    token_bytes: int = Field(default=0, ge=0)
+    settle: bool = False
+
+
 class SupervisionSection(_Section):
     """When a running engine counts as wedged, and how often it is started again.
 
@@ -120,6 +139,7 @@ class Profile(_Section):
     sampling: SamplingSection = SamplingSection()
     thinking: ThinkingSection = ThinkingSection()
     prefill: PrefillSection = PrefillSection()
+    cache: CacheSection = CacheSection()
     supervision: SupervisionSection = SupervisionSection()
     remote: RemoteSection = RemoteSection()
 

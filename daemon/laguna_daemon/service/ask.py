@@ -82,7 +82,9 @@ async def ask(service: Service, request: AskRequest, emit: Emitter[Event]) -> No
             prompt = materials.plain_prompt(tasks.text(request), conversation=talk.ids)
         else:
             prompt = await _prompt(service, request, opened, talk, emit)
-        expected = min(service.hosting.resident.common(prompt.ids), prompt.prefix_tokens)
+        expected = min(service.hosting.resident.ever(prompt.ids), prompt.prefix_tokens)
+        if opened is not None:
+            service.warmer.asked(opened, prompt)
         try:
             await _generate(service, request, materials, prompt, answer, emit)
         finally:
@@ -182,7 +184,6 @@ async def _generate(
             async for piece in pieces:
                 if isinstance(piece, Finish):
                     _finish(usage, piece, first_cached)
-                    service.hosting.resident.add(prompt.ids)
                 else:
                     _piece(piece, splitter, answer, emit)
     usage.reasoning_tokens = splitter.reasoning_tokens

@@ -34,7 +34,7 @@ async def complete(service: Service, request: CompleteRequest) -> CompleteResult
     usage = Usage(prompt_tokens=len(prompt.ids), profile=materials.launch.profile.name)
     sampling = materials.completion_sampling(request.max_tokens or window.max_tokens)
     text: list[str] = []
-    async with service.traffic.interactive():
+    async with service.traffic.interactive(typing=True):
         pieces = client.generate(prompt.ids, sampling, priority=COMPLETION_PRIORITY)
         async with aclosing(pieces):
             async for piece in pieces:

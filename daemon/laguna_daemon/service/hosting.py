@@ -22,8 +22,8 @@ from laguna_daemon.paths import engine_socket, log_dir, runtime_dir
 from laguna_daemon.schemas import EngineStatus, Event, ProgressEvent
 from laguna_daemon.service import chosen
 from laguna_daemon.service.materials import Materials
-from laguna_daemon.service.prefill import Pace, Resident
 from laguna_daemon.service.stream import Emitter
+from laguna_daemon.service.work import AdmittedClient, Work
 
 _log = logging.getLogger(__name__)
 
@@ -52,8 +52,9 @@ class Hosting:
         self.lives = 0
         self.findings: tuple[Finding, ...] = ()
         self.choice: Choice | None = None
-        self.resident = Resident()
-        self.pace = Pace()
+        self.work = Work(settings, on_change)
+        self.resident = self.work.residency
+        self.pace = self.work.pace
 
     async def start(self) -> None:
         """Begin to load the engine; a failure is kept for whoever asks, since an install may mend it."""
@@ -102,28 +103,28 @@ class Hosting:
         assert self._materials is not None
         return self._materials
 
-    async def ready(self, emit: Emitter[Event]) -> EngineClient:
+    async def ready(self, emit: Emitter[Event]) -> AdmittedClient:
         """The engine's client once it serves, reporting its phases meanwhile; raises EngineUnavailable."""
         host = await self._ensure()
         if host.state.phase == "ready":
-            return await host.ready()
+            return self.work.admitted(await host.ready())
         waiting = asyncio.create_task(host.ready())
         reporting = asyncio.create_task(_report(host, emit))
         try:
-            return await waiting
+            return self.work.admitted(await waiting)
         finally:
             for task in (waiting, reporting):
                 task.cancel()
                 with contextlib.suppress(asyncio.CancelledError, LagunaError):
                     await task
 
-    async def now(self) -> EngineClient:
+    async def now(self) -> AdmittedClient:
         """The engine's client if it serves at this moment; raises EngineUnavailable if not."""
         host = self._host
         if host is None or host.state.phase != "ready":
             status = self.status()
             raise EngineUnavailable(f"The engine is not ready: {status.error or status.detail or status.phase}")
-        return await host.ready()
+        return self.work.admitted(await host.ready())
 
     async def peek(self) -> EngineClient:
         """Like `now`, without starting anything and without counting as use."""
@@ -189,6 +190,7 @@ class Hosting:
         if before is not None and not before.fits(self._materials) and self._on_other_model:
             await self._on_other_model()
         self.resident.forget()
+        self.work.begin(launch)
         self._failure = None
         self._asleep = ""
         host = EngineHost(launch, runtime_dir(), log_dir() / "engine.log")
@@ -227,6 +229,7 @@ class Hosting:
         async for state in host.watch():
             if state.phase != "ready":
                 self.resident.forget()
+                self.work.begin(host.launch)
             self._on_change()
 
 

@@ -2,56 +2,32 @@
 
 Every segment reuses the one before it, so nothing is computed twice; between segments others get their turn, the
 user sees how far it is, and a cancelled prefill keeps what it has done. Measured at 190K tokens: segments of 16,384
-cost 3% more than one request, 8,192 about 8% (docs/engine.md).
+cost 3% more than one request, 8,192 about 8%.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import aclosing
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
-import numpy as np
-from numpy.typing import NDArray
+from laguna_daemon.engine.client import Finish, Sampling
+from laguna_daemon.service.residency import Ids, Residency
 
-from laguna_daemon.engine.client import EngineClient, Finish, Sampling
+if TYPE_CHECKING:
+    from laguna_daemon.service.lane import Holder
+    from laguna_daemon.service.work import AdmittedClient, Work
 
-Ids = NDArray[np.uint32]
-TARGET_S = 0.7  # aim of one segment: short enough that a completion does not wait, long enough to cost little
+TARGET_S = 0.5  # aim of one segment: short enough that a completion does not wait, long enough to cost little
+WARM_PRIORITY = 2
 _FIRST = 1024
 _SMALLEST = 256
 _ONE = Sampling(max_tokens=1, temperature=0.0)
-
-
-class Resident:
-    """What the engine is believed to hold: the last prompts that went through it.
-
-    Belief only decides where segments are cut; what was really cached is the engine's own word.
-    """
-
-    def __init__(self, limit: int = 8) -> None:
-        self._limit = limit
-        self._known: list[Ids] = []
-
-    def forget(self) -> None:
-        """The engine was restarted."""
-        self._known.clear()
-
-    def add(self, ids: Ids) -> None:
-        """``ids`` went through the engine."""
-        self._known = [ids, *self._known[: self._limit - 1]]
-
-    def common(self, ids: Ids) -> int:
-        """Length of the longest known beginning of ``ids``, in tokens."""
-        return max((common_prefix(ids, known) for known in self._known), default=0)
-
-
-def common_prefix(one: Ids, other: Ids) -> int:
-    """Number of leading ids that both have in common."""
-    length = min(len(one), len(other))
-    differing = np.flatnonzero(one[:length] != other[:length])
-    return int(differing[0]) if len(differing) else length
+_WARM_WAIT_S = 30.0  # a warm-up waits so long at one boundary for requests that users wait for
+_QUESTION_WAIT_S = 1.0  # a question's own prefill waits so long at one boundary for completions,
+_QUESTION_SHARE = 0.5  # and in all for this share of the time that it has computed
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,33 +54,83 @@ class Pace:
 
 
 async def prefill(
-    client: EngineClient,
+    client: AdmittedClient,
     ids: Ids,
-    resident: Resident,
+    resident: Residency,
     pace: Pace,
     *,
     priority: int,
-    turn: Callable[[], Awaitable[None]] | None = None,
+    whole: bool = False,
+    current: Callable[[], bool] = lambda: True,
 ) -> AsyncGenerator[Segment, None]:
-    """Bring all but the last part of ``ids`` into the engine, yielding after each segment.
+    """Bring ``ids`` into the engine, yielding after each segment; all but the last part unless ``whole``.
 
-    Leaves the end of the prompt to the request that wants the answer. ``turn`` is awaited
-    between segments, so that others get theirs.
+    One prefill at a time; at each boundary it waits, within bounds, for requests that go before it, and it ends there
+    once ``current()`` says that nobody wants it any more.
     """
+    work = client.work
     start = resident.common(ids)
-    end = start + pace.size
-    while end + pace.size // 2 < len(ids):
+    if _end(work, ids, start, pace, whole) is None:
+        return
+    async with work.lane.hold(priority) as holder:
+        boundary = _Boundary(work, holder, priority)
+        while current():
+            await boundary.wait()
+            start = max(start, resident.common(ids))
+            end = _end(work, ids, start, pace, whole)
+            if end is None or not current():
+                return
+            began = time.perf_counter()
+            await work.toucher.anchors(client, ids, start)
+            mark = time.perf_counter()
+            finish = await _run(client, ids[:end], priority)
+            pace.saw(end - max(start, finish.cached_tokens), time.perf_counter() - mark)
+            boundary.computed += time.perf_counter() - began
+            yield Segment(end, finish.cached_tokens)
+            start = end
+            await work.toucher.round(client)
+
+
+def _end(work: Work, ids: Ids, start: int, pace: Pace, whole: bool) -> int | None:
+    """Where the next segment ends; None if there is none."""
+    left = len(ids) - start
+    most = work.toucher.segment(ids, left)
+    size = pace.size if most is None else min(pace.size, most)
+    end = start + size
+    if left <= size + size // 2:
+        if not whole or left <= 0:
+            return None
+        end = len(ids)
+    places = [place for p in work.residency.prefixes.values() for place in p.anchors if start < place < end]
+    return min(places, default=end)
+
+
+class _Boundary:
+    """Between two segments."""
+
+    def __init__(self, work: Work, holder: Holder, priority: int) -> None:
+        self._traffic, self._holder = work.traffic, holder
+        self._background = priority >= WARM_PRIORITY
+        self.computed = 0.0
+        self._waited = 0.0
+
+    async def wait(self) -> None:
+        """Let others go first."""
         began = time.perf_counter()
-        finish = await _run(client, ids[:end], priority)
-        pace.saw(end - max(start, finish.cached_tokens), time.perf_counter() - began)
-        resident.add(ids[:end])
-        yield Segment(end, finish.cached_tokens)
-        if turn is not None:
-            await turn()
-        start, end = end, end + pace.size
+        if self._background:
+            if self._traffic.running:
+                self._holder.leave()
+                await self._traffic.quiet(_WARM_WAIT_S)
+                await self._holder.take()
+            await self._holder.give_way()
+        else:
+            # A typist sends completions without end; a question that somebody waits for goes on all the same.
+            allowed = _QUESTION_WAIT_S + _QUESTION_SHARE * self.computed - self._waited
+            await self._traffic.pause(min(_QUESTION_WAIT_S, allowed))
+            self._waited += time.perf_counter() - began
 
 
-async def _run(client: EngineClient, ids: Ids, priority: int) -> Finish:
+async def _run(client: AdmittedClient, ids: Ids, priority: int) -> Finish:
     async with aclosing(client.generate(ids, _ONE, priority=priority)) as pieces:
         async for piece in pieces:
             if isinstance(piece, Finish):

@@ -29,6 +29,7 @@ from laguna_daemon.schemas import (
     UnsavedRequest,
     Usage,
     UsageEvent,
+    WarmRequest,
 )
 from laguna_daemon.service import refactoring, roots, upkeep
 from laguna_daemon.service.ask import ask
@@ -37,6 +38,8 @@ from laguna_daemon.service.complete import complete
 from laguna_daemon.service.conversations import Conversations
 from laguna_daemon.service.hosting import Hosting
 from laguna_daemon.service.stream import stream
+from laguna_daemon.service.warm import warm
+from laguna_daemon.service.warming import Warmer
 from laguna_daemon.service.workspaces import Workspaces
 
 
@@ -50,6 +53,7 @@ class Service:
         self.hosting = Hosting(settings, self.changed, self._other_model)
         self.workspaces = Workspaces(settings, self.changed)
         self.traffic = self.hosting.work.traffic
+        self.warmer = Warmer(self)
         self.refactorings = refactoring.Talks()
         self.sessions = 0
         self._began = time.monotonic()
@@ -62,6 +66,7 @@ class Service:
         """End what a crash left half written, and begin to load the engine in the background."""
         await asyncio.to_thread(refactoring.recover)
         self._loading = asyncio.create_task(self.hosting.start())
+        self.warmer.start()
         if self.settings.daemon.idle_unload:
             self._sleeping = asyncio.create_task(upkeep.unload_when_idle(self, self.settings.daemon.idle_unload))
 
@@ -70,11 +75,12 @@ class Service:
         self._loading.cancel()
         if self._sleeping is not None:
             self._sleeping.cancel()
+        await self.warmer.stop()
         await asyncio.gather(self.hosting.stop(), self.workspaces.close(), self.conversations.close())
 
     async def ask(self, request: AskRequest) -> AsyncGenerator[Event, None]:
         """Answer a question; closing the generator aborts the generation in the engine."""
-        async with aclosing(stream(lambda emit: ask(self, request, emit))) as events:
+        async with self.traffic.coming(), aclosing(stream(lambda emit: ask(self, request, emit))) as events:
             async for event in upkeep.one_life(self, events):
                 if isinstance(event, UsageEvent):
                     self._count(event.usage)
@@ -138,6 +144,12 @@ class Service:
         """Try the running engine: prefix cache, draft, abort; raises EngineUnavailable if it does not serve."""
         return await upkeep.examine(self)
 
+    async def warm(self, request: WarmRequest) -> AsyncGenerator[Event, None]:
+        """Read a root into the engine ahead of its questions, pin it, or leave it alone."""
+        async with aclosing(stream(lambda emit: warm(self, request, emit))) as events:
+            async for event in events:
+                yield event
+
     def thinking(self, request: AskRequest) -> bool:
         """Whether the model is to reason first: the request's wish, the settings', the profile's."""
         for wish in (request.thinking, self.settings.thinking):
@@ -157,7 +169,7 @@ class Service:
             pid=os.getpid(),
             uptime_s=round(time.monotonic() - self._began, 1),
             engine=self.hosting.status(),
-            workspaces=self.workspaces.statuses(),
+            workspaces=[self.warmer.shown(found) for found in self.workspaces.statuses()],
             sessions=self.sessions,
             busy=self.traffic.running,
             totals=dict(self._totals),
@@ -175,6 +187,7 @@ class Service:
     def changed(self) -> None:
         """Tell those who watch the status; may be called from the event loop only."""
         self._changes += 1
+        self.warmer.poke()
         task = asyncio.ensure_future(self._notify())
         task.add_done_callback(lambda done: done.exception())
 

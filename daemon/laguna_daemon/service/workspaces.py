@@ -91,6 +91,10 @@ class Workspaces:
         finally:
             listeners.remove(progress)
 
+    def opened(self) -> list[OpenRoot]:
+        """The roots that have been read."""
+        return [task.result() for task in self._open.values() if _read_well(task)]
+
     def statuses(self) -> list[WorkspaceStatus]:
         """What ``status`` says about every root."""
         return [self._status(root, task) for root, task in self._open.items()]
@@ -167,7 +171,7 @@ class Workspaces:
             await self._in_pool(opened.workspace.close)
 
     def _status(self, root: Path, task: asyncio.Task[OpenRoot]) -> WorkspaceStatus:
-        if not task.done() or task.cancelled() or task.exception() is not None:
+        if not _read_well(task):
             return WorkspaceStatus(root=str(root), state="reading")
         opened = task.result()
         last = opened.last
@@ -180,3 +184,7 @@ class Workspaces:
             overlay_tokens=last.overlay_tokens if last else 0,
             overlay_seq=last.overlay_seq if last else 0,
         )
+
+
+def _read_well(task: asyncio.Task[OpenRoot]) -> bool:
+    return task.done() and not task.cancelled() and task.exception() is None

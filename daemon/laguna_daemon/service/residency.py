@@ -1,0 +1,239 @@
+"""What the engine is believed to hold of each repository's prefix, checked against what it says it found.
+
+The belief is arithmetic on the engine's own rule, least recently used first out: a prefix is gone once more tokens have
+been computed since it was last used than the pool has room for beside it (docs/residency.md). The engine's word,
+`cached_tokens` of every answer, corrects it.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from laguna_daemon.service.pool import Pool
+
+Ids = NDArray[np.uint32]
+State = Literal["cold", "warming", "resident", "offloaded", "evicted"]
+_MOSTLY = 0.9  # a prefix whose last changes are not in yet is still resident
+_NONE: Ids = np.empty(0, dtype=np.uint32)
+_log = logging.getLogger(__name__)
+
+
+def common_prefix(one: Ids, other: Ids) -> int:
+    """Number of leading ids that both have in common."""
+    length = min(len(one), len(other))
+    differing = np.flatnonzero(one[:length] != other[:length])
+    return int(differing[0]) if len(differing) else length
+
+
+@dataclass(eq=False)
+class Prefix:
+    """What all questions about one root start with: head, snapshot and overlay.
+
+    `warm`: tokens of it that went through the engine and were not lost since; `stamp`, `born`: the engine's work, in
+    tokens, when it was last used, and last computed; `settled`: its copy in host memory is whole; `used`: when a user
+    last asked for it (monotonic, 0: never).
+    """
+
+    root: Path
+    ids: Ids
+    identity: str
+    anchors: tuple[int, ...] = ()
+    warm: int = 0
+    stamp: int = 0
+    born: int = 0
+    settled: bool = False
+    warming: bool = False
+    pinned: bool = False
+    used: float = 0.0
+    evictions: int = 0
+
+    @property
+    def whole(self) -> bool:
+        """Whether all of it went through the engine."""
+        return self.warm >= len(self.ids)
+
+    def held_anchors(self) -> tuple[int, ...]:
+        """The anchors that lie in what is warm."""
+        return tuple(anchor for anchor in self.anchors if anchor < self.warm)
+
+
+@dataclass
+class _Known:
+    ids: Ids
+    stamp: int
+
+
+@dataclass
+class Residency:
+    """Belief about one engine's cache. `work` counts tokens that it computed or generated; `pool` is None while its
+    size is not known, and then everything that went through counts as held. `offloads`: blocks are copied to host
+    memory; `holes`: such a copy is whole only once the prefix was settled."""
+
+    pool: Pool | None = None
+    offloads: bool = False
+    holes: bool = False
+    work: int = 0
+    limit: int = 16
+    prefixes: dict[Path, Prefix] = field(default_factory=dict)
+    _known: list[_Known] = field(default_factory=list)
+
+    def forget(self) -> None:
+        """The engine was restarted: nothing is held, and its pool may be another."""
+        self._known.clear()
+        self.pool = None
+        self.work = 0
+        for prefix in self.prefixes.values():
+            if prefix.warm:
+                prefix.evictions += 1
+            prefix.warm = prefix.stamp = prefix.born = 0
+            prefix.settled = False
+
+    # what went through -------------------------------------------------------------------------------------------
+
+    def add(self, ids: Ids, computed: int = 0, answer: Ids = _NONE, counted: int = 0) -> None:
+        """``ids`` went through the engine, which computed ``computed`` of them and then generated ``answer``. The
+        answer, and ``counted`` of those computed, are in ``work`` already."""
+        self.work += computed - counted
+        whole = np.concatenate([ids, answer]) if len(answer) else ids
+        others = [known for known in self._known if common_prefix(known.ids, whole) < len(known.ids)]
+        self._known = [_Known(whole, self.work), *others][: self.limit]
+        for prefix in self.prefixes.values():
+            shared = common_prefix(prefix.ids, ids)
+            if shared == len(prefix.ids) or (shared == len(ids) and shared > prefix.warm):
+                if shared > prefix.warm:
+                    prefix.born = self.work
+                prefix.warm = shared
+                # What stands behind the prefix in this request was computed after it.
+                prefix.stamp = self.work - min(computed, len(ids) - shared) - len(answer)
+
+    def generated(self, tokens: int) -> None:
+        """Tokens of an answer, which take blocks like any others."""
+        self.work += tokens
+
+    def found(self, ids: Ids, cached: int, expected: int, block: int) -> bool:
+        """Compare the engine's word on a request with the belief; True if a prefix was lost against expectation."""
+        allowed = cached + 2 * block  # the engine gives whole blocks, and with a draft model one less
+        if allowed >= expected:
+            return False
+        lost = False
+        for prefix in self.prefixes.values():
+            if min(common_prefix(prefix.ids, ids), prefix.warm) > allowed:
+                _log.info("%s: %d of %d tokens were still cached", prefix.root, cached, prefix.warm)
+                prefix.evictions += 1
+                prefix.settled = False
+                prefix.warm = cached
+                lost = True
+        self._known = [known for known in self._known if common_prefix(known.ids, ids) <= allowed]
+        return lost
+
+    # what is held ------------------------------------------------------------------------------------------------
+
+    def common(self, ids: Ids) -> int:
+        """Length of the longest beginning of ``ids`` that the engine is believed to hold, in tokens."""
+        return max((self._reusable(known, common_prefix(ids, known.ids)) for known in self._known), default=0)
+
+    def ever(self, ids: Ids) -> int:
+        """Length of the longest beginning that went through this engine, whether it still holds it or not."""
+        return max((common_prefix(ids, known.ids) for known in self._known), default=0)
+
+    def _reusable(self, known: _Known, shared: int) -> int:
+        if self.pool is None or not shared:
+            return shared
+        owner = self._owner(known.ids)
+        if owner is not None and shared <= len(owner.ids) and self.state(owner) == "offloaded":
+            return shared
+        if owner is not None and not self.resident(owner):
+            return 0
+        age = self.work - known.stamp
+        slack = self.pool.slack(self.pool.resting(len(known.ids)))
+        if owner is None and age > slack:
+            return 0
+        # Where sliding windows have passed, a prefix is found only near its end, and where it was kept on purpose.
+        if self.pool.groups == 1 or len(known.ids) - shared + (age if owner is None else 0) <= slack:
+            return shared
+        kept = (len(owner.ids), *owner.held_anchors()) if owner is not None else ()
+        return max((place for place in kept if place <= shared), default=0)
+
+    def _owner(self, ids: Ids) -> Prefix | None:
+        """The prefix that a request's ids begin with."""
+        owners = (p for p in self.prefixes.values() if p.warm and len(ids) >= p.warm)
+        return next((p for p in owners if common_prefix(p.ids, ids) >= p.warm), None)
+
+    def since(self, prefix: Prefix) -> int:
+        """Tokens computed since the prefix was last used."""
+        return self.work - prefix.stamp
+
+    def slack(self, prefix: Prefix) -> int | None:
+        """Tokens of other work that the prefix survives, from its last use on; None if the pool is not known."""
+        if self.pool is None:
+            return None
+        # One that was made young again since, without being computed, no longer stands before this one in the line.
+        again = [p for p in self.prefixes.values() if p.warm and p.born <= prefix.stamp < p.stamp]
+        resting = [self.pool.resting(p.warm, len(p.held_anchors())) for p in (prefix, *again)]
+        return self.pool.slack(sum(resting))
+
+    def resident(self, prefix: Prefix) -> bool:
+        """Whether what is warm of the prefix is in the pool."""
+        slack = self.slack(prefix)
+        return prefix.warm > 0 and (slack is None or self.since(prefix) <= slack)
+
+    def state(self, prefix: Prefix) -> State:
+        """In one word, where the prefix is."""
+        if prefix.warming:
+            return "warming"
+        if not prefix.warm:
+            return "evicted" if prefix.evictions else "cold"
+        if self.resident(prefix):
+            return "resident" if prefix.warm >= _MOSTLY * len(prefix.ids) else "cold"
+        return "offloaded" if self.offloads and (prefix.settled or not self.holes) else "evicted"
+
+    # roots -------------------------------------------------------------------------------------------------------
+
+    def follow(self, root: Path, ids: Ids, identity: str, percents: Iterable[int] = ()) -> Prefix:
+        """The prefix of a root is now ``ids``; what it shares with the one before stays warm."""
+        block = self.pool.block_size if self.pool else 1
+        places = tuple(len(ids) * percent // 100 // block * block for percent in percents)
+        prefix = self.prefixes.get(root)
+        if prefix is None:
+            prefix = self.prefixes[root] = Prefix(root, ids, identity, places)
+            prefix.warm = min(self.common(ids), len(ids))
+            prefix.stamp = prefix.born = self.work
+            return prefix
+        if prefix.identity != identity:
+            kept = min(self.common(ids), prefix.warm, common_prefix(prefix.ids, ids))
+            old = tuple(anchor for anchor in prefix.anchors if anchor <= kept)
+            prefix.anchors = (*old, *(place for place in places if place > kept))
+            prefix.warm, prefix.settled = kept, False
+        else:
+            prefix.warm = min(prefix.warm, common_prefix(prefix.ids, ids))
+        prefix.ids, prefix.identity = ids, identity
+        return prefix
+
+    def used(self, root: Path) -> None:
+        """A user asked for this root now."""
+        if root in self.prefixes:
+            self.prefixes[root].used = time.monotonic()
+
+    def last_used(self) -> Prefix | None:
+        """The prefix that a user asked for last."""
+        asked = [prefix for prefix in self.prefixes.values() if prefix.used]
+        return max(asked, key=lambda prefix: prefix.used, default=None)
+
+    def fits_beside(self, prefix: Prefix, others: Iterable[Prefix]) -> bool:
+        """Whether the prefix and the others can be in the pool together."""
+        if self.pool is None:
+            return True
+        resting = sum(self.pool.resting(len(p.ids), len(p.anchors)) for p in (prefix, *others))
+        return resting < self.pool.usable
+
+    def drop(self, root: Path) -> None:
+        """The root was closed."""
+        self.prefixes.pop(root, None)
