@@ -186,7 +186,9 @@ class Engine:
             "kv_cache_usage_perc": core.pool.usage,
             **{f"{name}_total": value for name, value in core.counters.items()},
         }
-        return PlainTextResponse("".join(f"vllm:{name}{label} {float(value)}\n" for name, value in rows.items()))
+        pool = f'vllm:cache_config_info{{block_size="{core.pool.size}",num_gpu_blocks="{core.pool.blocks + 1}"}} 1.0\n'
+        page = "".join(f"vllm:{name}{label} {float(value)}\n" for name, value in rows.items())
+        return PlainTextResponse(page + pool)
 
     async def health(self, http: Request) -> Response:
         return Response(status_code=200 if self.healthy else 503)

@@ -6,11 +6,13 @@ import json
 import shlex
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from laguna_daemon.config import EngineSettings, Settings
+from laguna_daemon.engine import offload
 from laguna_daemon.engine.launch import Launch, build_launch
 from laguna_daemon.engine.profile import choose_profile, load_profile, profile_names
 from laguna_daemon.errors import UsageError
@@ -53,19 +55,50 @@ def launch(user: Path, model: Path, name: str, **engine: Any) -> Launch:
     return build_launch(load_profile(name), settings, None, user / "engine.sock")
 
 
-def test_the_published_recipe_flag_by_flag(user: Path, laguna_model: Path) -> None:
+def free_memory(patch: pytest.MonkeyPatch, gib: float) -> None:
+    memory = SimpleNamespace(available=int(gib * 2**30))
+    patch.setattr(offload, "psutil", SimpleNamespace(virtual_memory=lambda: memory))
+
+
+def test_the_published_recipe_flag_by_flag(user: Path, laguna_model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     environment, wanted = published()
+    free_memory(monkeypatch, 128)
     ours = launch(user, laguna_model, "laguna-s-2.1-4x24gb")
     flags = flags_of(list(ours.argv[3:]))
     del flags["load-format"]  # this test's own
     different = {name for name in wanted.keys() | flags.keys() if wanted.get(name) != flags.get(name)}
+    different |= {name for name, value in environment.items() if ours.env.get(name) != value}
     profile = load_profile("laguna-s-2.1-4x24gb")
     assert different == set(profile.departures), "every departure has its reason, and every reason is a departure"
     assert all(len(reason) > 20 for reason in profile.departures.values())
-    assert {name: ours.env[name] for name in environment} == environment
     # What a departure keeps of the published value.
     ours_draft = {**flags["speculative-config"], "model": wanted["speculative-config"]["model"]}
     assert ours_draft == wanted["speculative-config"]
+
+
+def test_without_memory_for_an_offload_the_recipe_is_left_as_it_is(
+    user: Path, laguna_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    environment, _ = published()
+    free_memory(monkeypatch, 40)
+    ours = launch(user, laguna_model, "laguna-s-2.1-4x24gb")
+    assert ours.offload_gib == 0
+    assert offload.FLAG not in flags_of(list(ours.argv[3:]))
+    assert {name: ours.env[name] for name in environment} == environment
+
+
+@pytest.mark.parametrize(("free", "expected"), [(40, 0), (50, 24), (128, 31)])
+def test_host_memory_for_one_or_two_repositories(free: float, expected: float) -> None:
+    """Measured and replayed (docs/residency.md): 24 GiB hold one repository of 190,000 tokens, 28 and more hold two."""
+    assert offload.size_gib(load_profile("laguna-s-2.1-4x24gb"), int(free * 2**30)) == expected
+    assert offload.size_gib(load_profile("cpu"), int(free * 2**30)) == 0
+
+
+def test_only_expandable_segments_are_taken_out_of_the_allocators_options() -> None:
+    name = "PYTORCH_CUDA_ALLOC_CONF"
+    clean = offload.without_expandable_segments
+    assert clean({name: "expandable_segments:True", "A": "b"}) == {"A": "b"}
+    assert clean({name: "max_split_size_mb:64,expandable_segments:True"}) == {name: "max_split_size_mb:64"}
 
 
 @pytest.mark.parametrize("name", ["laguna-s-2.1-4x24gb-no-draft", "laguna-s-2.1-80gb", "laguna-s-2.1-141gb"])
