@@ -36,7 +36,11 @@ class Run:
         self.options = options
         self.record = rig.Record(options.out / "product.jsonl")
         self.home = rig.make_home(
-            options.work / "home", options.engine_python, options.engine_path, options.cpu_model, options.flags
+            options.work / "home",
+            options.engine_python,
+            options.engine_path,
+            options.cpu_model,
+            f"\n[cache]\noffload = {options.offload}\n{options.flags}",
         )
         self.repo = options.work / "repository"
         self.at_rest = rig.gpu_memory()
@@ -154,6 +158,7 @@ def main() -> None:
     parser.add_argument("--engine-path", default="", help="PYTHONPATH of the engine")
     parser.add_argument("--tokens", type=int, default=190_002)
     parser.add_argument("--cpu-model", type=Path, help="rehearse on the CPU engine with this model")
+    parser.add_argument("--offload", default="false", help='false, "auto" in quotes, or GiB of host memory')
     parser.add_argument("--flags", default="", help="more TOML for the profile")
     parser.add_argument("--short", action="store_true", help="leave out the second cold question")
     options = parser.parse_args()

@@ -164,7 +164,7 @@ def _model_folder(profile: Profile, settings: Settings) -> Path:
 def _speculation(profile: Profile, settings: Settings, *, weights: bool) -> dict[str, Any]:
     draft = profile.draft
     assert draft is not None
-    folder = open_model(settings.engine.draft or data_dir() / "models" / draft.name, weights=weights)
+    folder = open_model(settings.engine.draft or data_dir() / "models" / draft.name, weights=weights, tokenizer=False)
     return {"model": str(folder.path), "num_speculative_tokens": draft.tokens, "method": draft.method}
 
 

@@ -27,10 +27,10 @@ class ModelFolder:
     quantisation: str = ""
 
 
-def open_model(path: Path, *, name: str = "", weights: bool = True) -> ModelFolder:
+def open_model(path: Path, *, name: str = "", weights: bool = True, tokenizer: bool = True) -> ModelFolder:
     """Read a model folder; raises EngineUnavailable that says which part is missing or broken.
 
-    With ``weights`` at least one weight file must be there and none may be empty.
+    With ``weights`` at least one weight file must be there and none may be empty. A draft needs no ``tokenizer``.
     """
     if not path.is_dir():
         raise EngineUnavailable(
@@ -38,7 +38,7 @@ def open_model(path: Path, *, name: str = "", weights: bool = True) -> ModelFold
             "Install the model (laguna-daemon engine install cpu), or name its folder in engine.model.",
         )
     config = _read(path / "config.json")
-    if not (path / "tokenizer.json").is_file():
+    if tokenizer and not (path / "tokenizer.json").is_file():
         raise _broken(path, "it has no tokenizer.json")
     if weights:
         _check_weights(path)

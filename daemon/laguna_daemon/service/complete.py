@@ -22,7 +22,7 @@ async def complete(service: Service, request: CompleteRequest) -> CompleteResult
     Raises EngineUnavailable at once when the engine is not ready: nobody wants ghost text minutes late.
     """
     began = time.perf_counter()
-    client = await service.hosting.now()
+    client = await service.hosting.now(wake=True)
     materials = await service.hosting.materials()
     window = service.settings.completion
     prefix = _line_start(request.prefix, window.prefix_chars)

@@ -48,6 +48,7 @@ class Hosting:
         self._starting = asyncio.Lock()
         self._asked: str | None = None
         self._asleep = ""
+        self._waking: asyncio.Task[None] | None = None
         self.used = time.monotonic()
         self.lives = 0
         self.findings: tuple[Finding, ...] = ()
@@ -105,6 +106,7 @@ class Hosting:
 
     async def ready(self, emit: Emitter[Event]) -> AdmittedClient:
         """The engine's client once it serves, reporting its phases meanwhile; raises EngineUnavailable."""
+        self.used = time.monotonic()
         host = await self._ensure()
         if host.state.phase == "ready":
             return self.work.admitted(await host.ready())
@@ -118,8 +120,15 @@ class Hosting:
                 with contextlib.suppress(asyncio.CancelledError, LagunaError):
                     await task
 
-    async def now(self) -> AdmittedClient:
-        """The engine's client if it serves at this moment; raises EngineUnavailable if not."""
+    async def now(self, *, wake: bool = False) -> AdmittedClient:
+        """The engine's client if it serves at this moment; raises EngineUnavailable if not.
+
+        With ``wake`` an engine that was unloaded begins to load again, for the next time.
+        """
+        if wake:
+            self.used = time.monotonic()
+            if self._asleep:
+                self._waking = asyncio.create_task(self.start())
         host = self._host
         if host is None or host.state.phase != "ready":
             status = self.status()
@@ -166,7 +175,6 @@ class Hosting:
         )
 
     async def _ensure(self) -> EngineHost:
-        self.used = time.monotonic()
         async with self._starting:
             if self._host is not None and self._host.state.phase != "failed":
                 return self._host

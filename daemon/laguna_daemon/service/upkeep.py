@@ -49,8 +49,10 @@ async def unload_when_idle(service: Service, seconds: float) -> None:
     hosting = service.hosting
     while True:
         await asyncio.sleep(min(seconds / 4, 10))
+        if service.traffic.running:
+            hosting.used = time.monotonic()
         quiet = time.monotonic() - hosting.used
-        if service.traffic.running or quiet < seconds or hosting.status().phase != "ready":
+        if quiet < seconds or hosting.status().phase != "ready":
             continue
         try:
             metrics = await (await hosting.peek()).metrics()

@@ -13,6 +13,7 @@ from typing import Any
 import psutil
 
 from laguna_daemon.config import Settings
+from laguna_daemon.engine import offload
 from laguna_daemon.engine.gpus import FoundGpu, driver_version, find_gpus
 from laguna_daemon.engine.install import EngineHome
 from laguna_daemon.engine.profile import DraftSection, ModelSection, Profile
@@ -120,8 +121,10 @@ def survey(
     if profile.draft is not None and "speculative-config" not in flags:
         draft = _checkpoints(profile.draft, settings.engine.draft)
         flags["speculative-config"] = _speculation(profile.draft, draft)
-    python = settings.engine.python or (home.python if home else None)
     environment = {**profile.environment, **settings.engine.env}
+    if offload.apply(profile, flags):
+        environment = offload.without_expandable_segments(environment)
+    python = settings.engine.python or (home.python if home else None)
     return Situation(
         profile=profile,
         flags={name: value for name, value in flags.items() if value is not False and value is not None},
