@@ -185,9 +185,10 @@ export class Connection implements vscode.Disposable {
   }
 }
 
-/** The program's own last words if it had any: they say what is wrong and what to do. */
+/** The program's own last words if it had any: they say what is wrong and what to do. A traceback's frames do not. */
 function reason(tail: string, error: unknown): string {
-  const words = tail.trim().split('\n').slice(-3).join(' ').replace(/^laguna-daemon: /, '');
+  const lines = tail.split('\n').filter((line) => /^\S/.test(line) && !line.startsWith('Traceback'));
+  const words = lines.slice(-3).join(' ').replace(/^laguna-daemon: /, '');
   if (words !== '') return words;
   return `laguna-daemon could not be started: ${error instanceof Error ? error.message : String(error)}.`;
 }

@@ -220,7 +220,11 @@ export interface EngineStatus {
   warnings: string[];
 }
 
-/** One open root. */
+/** One open root.
+ *
+ *  `residency` says where its prefix is: cold, warming, resident, offloaded (in host memory) or evicted, with
+ *  `warm_tokens` of `prefix_tokens`; `settled`: the copy in host memory is whole; `evictions`: how often it was
+ *  found lost; `waits_for`: why it is not being warmed, if it is not warm. */
 export interface WorkspaceStatus {
   root: string;
   state: string;
@@ -230,6 +234,12 @@ export interface WorkspaceStatus {
   overlayTokens: number;
   overlaySeq: number;
   warmTokens: number;
+  prefixTokens: number;
+  residency: string;
+  settled: boolean;
+  pinned: boolean;
+  evictions: number;
+  waitsFor: string;
 }
 
 /** A point of a document: line from 0, character in units of the negotiated encoding. */
@@ -297,6 +307,15 @@ export interface ChatResult {
   notices: string[];
   edit: Record<string, unknown> | null;
   refusals: EditRefusal[];
+}
+
+/** What a code action carries until it is chosen: the task, for lines of one version of a document. */
+export interface ActionData {
+  task: 'explain' | 'fix' | 'tests' | 'document' | 'review';
+  uri: string;
+  version: number;
+  range: LspRange;
+  diagnostics?: EditorDiagnostic[];
 }
 
 /** `laguna/conversations`: `root` (URI or path) narrows the list; read and delete want a `conversation`. */

@@ -27,6 +27,7 @@ To switch it off as well:
         self.level = 0.0
 \`\`\`
 `;
+const ENOUGH = 4;
 const LONG = 'Dimming takes its time. '.repeat(400);
 const EVIL = 'No. <script>alert(1)</script><img src=x onerror=alert(1)> [x](javascript:alert(1)) [y](command:workbench.action.quit) [fine](https://example.org)';
 const FIX = `The level is clamped:
@@ -59,7 +60,7 @@ function api(): Api {
 }
 
 async function ready(): Promise<void> {
-  await until('the connection', () => api().state() === 'connected');
+  await until('the connection', () => api().state() === 'connected', 40_000);
   await until('a ready engine', () => api().statusText().includes('$(sparkle)'), 40_000);
 }
 
@@ -410,6 +411,7 @@ async function all(): Promise<void> {
       failed.push(name);
       await say(`FAIL  ${name}\n${error instanceof Error ? (error.stack ?? error.message) : String(error)}`);
       await picture(`vscode-failed-${failed.length}`).catch(() => undefined);
+      if (name.startsWith('is installed') || failed.length === ENOUGH) break; // the rest would only take its time
     }
   }
   if (failed.length > 0) throw new Error(`${failed.length} of ${Object.keys(TESTS).length} tests failed`);

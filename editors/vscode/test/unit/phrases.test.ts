@@ -20,8 +20,8 @@ const usage: Usage = {
 const root: WorkspaceStatus = { root: '/r', state: 'ready', snapshot: '', files: 5120, snapshotTokens: 165_000, overlayTokens: 0, overlaySeq: 0, warmTokens: 96_000 };
 
 function status(phase: string, kind: EditorStatus['kind'], more: Partial<EditorStatus> = {}): EditorStatus {
-  const engine = { phase, detail: '', since: 0, pid: null, restarts: 0, error: null, advice: null, profile: '', model: '', context: 0 };
-  return { busy: false, kind, message: 'As it is', engine, workspaces: [], ...more };
+  const engine = { reason: '', warnings: [], phase, detail: '', since: 0, pid: null, restarts: 0, error: null, advice: null, profile: '', model: '', context: 0 };
+  return { busy: false, kind, message: 'As it is', command: null, engine, workspaces: [], ...more };
 }
 
 test('an answer says what it read and what was cached', () => {
