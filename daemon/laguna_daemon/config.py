@@ -9,7 +9,7 @@ import tomllib
 from datetime import time
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import BaseModel, Field, ValidationError, field_validator
 from pydantic_settings import (
@@ -51,6 +51,9 @@ class ContextSettings(BaseModel):
 class CompletionSettings(BaseModel):
     """Inline completion."""
 
+    context: Literal["local", "repository"] = Field(
+        default="local", description="what a suggestion sees: the text around the cursor, or the repository too"
+    )
     max_tokens: int = Field(default=64, ge=1)
     timeout: float = Field(default=20.0, gt=0, description="seconds until a completion is given up")
     prefix_chars: int = Field(default=4000, ge=0)
@@ -118,6 +121,10 @@ class Settings(BaseSettings):
 
 class _UserFile(TomlConfigSettingsSource):
     """The user's file; an unknown name in it is an error, since a typo would be silently ignored otherwise."""
+
+    def __init__(self, settings_cls: type[BaseSettings], path: Path) -> None:
+        self.settings_cls = settings_cls  # the base class reads the file before it sets this
+        super().__init__(settings_cls, path)
 
     def _read_file(self, file_path: Path | Traversable) -> dict[str, Any]:
         found = super()._read_file(file_path)

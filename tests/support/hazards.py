@@ -83,6 +83,15 @@ HAZARDS: list[tuple[str, dict[str, Any], str, str]] = [
         "takes 20 GiB there",
     ),
     # 8. vLLM versions and what changes in them.
+    (
+        "retention",
+        {
+            "flags": {"prefix-cache-retention-interval": 128},
+            "configs": (target_config(layer_types=["full_attention"] * 48), draft_config()),
+        },
+        "error",
+        "no layers with sliding windows.*refuses that after it has loaded",
+    ),
     ("retention", {"packages": {"vllm": "0.29.0"}}, "warning", "only where an earlier request ended"),
     (
         "retention",

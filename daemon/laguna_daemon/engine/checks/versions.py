@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
 from laguna_daemon.engine.checks.finding import Finding
 from laguna_daemon.engine.checks.situation import Situation, numbers
@@ -46,9 +47,18 @@ def vllm_version(situation: Situation) -> Iterator[Finding]:
 def retention(situation: Situation) -> Iterator[Finding]:
     """Which prefixes the engine keeps of layers with sliding windows."""
     version = situation.vllm
+    interval = situation.flags.get("prefix-cache-retention-interval")
+    if interval and situation.model is not None and situation.model.there and not _slides(situation.model.config):
+        yield Finding(
+            "retention",
+            "error",
+            f"prefix-cache-retention-interval is {interval}, and the model has no layers with sliding windows.",
+            "vLLM refuses that after it has loaded the weights.",
+            "Remove the flag from the profile or engine.args.",
+        )
     if not version or situation.profile.kind != "gpu":
         return
-    if version >= (0, 29) and "prefix-cache-retention-interval" not in situation.flags:
+    if version >= (0, 29) and interval is None:
         yield Finding(
             "retention",
             "warning",
@@ -127,6 +137,15 @@ def within(version: tuple[int, ...], wanted: str) -> bool:
         if not tests[sign](numbers(part)):
             return False
     return True
+
+
+def _slides(config: Mapping[str, Any]) -> bool:
+    """Whether the model has layers that look back a limited way, as far as its config.json says."""
+    text = config.get("text_config", config)
+    kinds = text.get("layer_types")
+    if kinds:
+        return any(kind != "full_attention" for kind in kinds)
+    return bool(text.get("sliding_window")) or "mamba" in str(config.get("architectures", "")).lower()
 
 
 def _changes(version: tuple[int, ...]) -> Iterator[str]:
