@@ -77,6 +77,24 @@ class ThinkingSection(_Section):
     close: str = "</think>"
 
 
+class FimSection(_Section):
+    """How the model takes infill, if it was trained on it; without this section it is asked in words.
+
+    ``form`` is the prompt, in the order the model was trained on, with ``{prefix}`` and ``{suffix}``; everything else
+    in it is control tokens, which must be in the tokenizer. ``stop`` are texts that end the infill.
+    """
+
+    form: str
+    stop: tuple[str, ...] = ()
+
+    @field_validator("form")
+    @classmethod
+    def _slots(cls, value: str) -> str:
+        if value.count("{prefix}") != 1 or value.count("{suffix}") > 1:
+            raise ValueError("{prefix} must stand in it once, {suffix} at most once")
+        return value
+
+
 class PrefillSection(_Section):
     """Long prompts are prefilled in segments of this many tokens."""
 
@@ -138,12 +156,13 @@ class Profile(_Section):
     budget: BudgetSection
     sampling: SamplingSection = SamplingSection()
     thinking: ThinkingSection = ThinkingSection()
+    fim: FimSection | None = None
     prefill: PrefillSection = PrefillSection()
     cache: CacheSection = CacheSection()
     supervision: SupervisionSection = SupervisionSection()
     remote: RemoteSection = RemoteSection()
 
-    @field_validator("draft", mode="before")
+    @field_validator("draft", "fim", mode="before")
     @classmethod
     def _no_draft(cls, value: object) -> object:
         return None if value is False else value

@@ -18,6 +18,7 @@ from laguna_daemon.lsp.features.context import ContextAccount
 from laguna_daemon.lsp.features.conversations import ConversationList
 from laguna_daemon.lsp.features.questions import Questions
 from laguna_daemon.lsp.features.status import StatusReport
+from laguna_daemon.lsp.features.suggesting import Suggester
 from laguna_daemon.lsp.features.workspace_edit import Abilities
 from laguna_daemon.lsp.ports import ServicePort
 from laguna_daemon.lsp.roots import Locator
@@ -50,7 +51,8 @@ class Session:
         self._sync = Sync(self.id, self.documents, service.buffers)
         locator = Locator(self._sync, self.workspaces)
         self._configuration = Configuration(self._peer)
-        self.completion = Completion(service, self.documents, locator, self._configuration)
+        suggester = Suggester(service, self.documents, locator, self._configuration)
+        self.completion = Completion(self.documents, self._configuration, suggester)
         questions = Questions(self.documents, locator, self._configuration)
         self._chat = Chat(service, self._peer, self.documents, questions)
         self._actions = Actions(self.documents, self._chat, self._configuration)
@@ -71,6 +73,7 @@ class Session:
             if self._watching is not None:
                 self._watching.cancel()
             self._configuration.close()
+            self.completion.close()
             await self._peer.aclose()
 
     @property
@@ -139,10 +142,10 @@ class Session:
 
     def _did_change(self, params: types.DidChangeTextDocumentParams) -> None:
         if self._sync.did_change(params) is not None:
-            self.completion.changed(params.text_document.uri)
+            self.completion.typed(params.text_document.uri)
 
     def _did_close(self, params: types.DidCloseTextDocumentParams) -> None:
-        self.completion.changed(params.text_document.uri)
+        self.completion.closed(params.text_document.uri)
         self._sync.did_close(params)
 
     def _folders_changed(self, params: types.DidChangeWorkspaceFoldersParams) -> None:

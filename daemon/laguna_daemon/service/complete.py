@@ -1,60 +1,114 @@
-"""An inline completion: a small local prompt, one short answer."""
+"""An inline completion: a small prompt, one short answer within a bounded time."""
 
 from __future__ import annotations
 
+import asyncio
 import time
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
+from laguna_context.prompt import Prompt
+from laguna_context.tokens import Ids
+from laguna_daemon.completion.filters.construct import end_of_construct
+from laguna_daemon.completion.filters.site import Site
 from laguna_daemon.engine.client import Finish
+from laguna_daemon.engine.sampling import Sampling
 from laguna_daemon.schemas import CompleteRequest, CompleteResult, Usage
-from laguna_daemon.service.instructions import COMPLETE, CURSOR
+from laguna_daemon.service import infill
+from laguna_daemon.service.materials import Materials
+from laguna_daemon.service.work import AdmittedClient
 
 if TYPE_CHECKING:
     from laguna_daemon.service.service import Service
 
 COMPLETION_PRIORITY = 0
+BACKGROUND_PRIORITY = 1
+
+
+class _Answer:
+    """What has come of a completion so far."""
+
+    def __init__(self, began: float, prompt_tokens: int, profile: str) -> None:
+        self.began = began
+        self.text = ""
+        self.usage = Usage(prompt_tokens=prompt_tokens, profile=profile)
+
+    def add(self, text: str) -> None:
+        if self.usage.ttft_ms is None:
+            self.usage.ttft_ms = self._elapsed()
+        self.text += text
+
+    def result(self) -> CompleteResult:
+        usage = self.usage
+        usage.prefilled_tokens = usage.prompt_tokens - usage.cached_tokens
+        usage.total_ms = self._elapsed()
+        return CompleteResult(text=self.text, usage=usage)
+
+    def _elapsed(self) -> float:
+        return round((time.perf_counter() - self.began) * 1000, 1)
 
 
 async def complete(service: Service, request: CompleteRequest) -> CompleteResult:
     """The text to insert between prefix and suffix; cancelling aborts the generation in the engine.
 
-    Raises EngineUnavailable at once when the engine is not ready: nobody wants ghost text minutes late.
+    Raises EngineUnavailable at once when the engine is not ready: nobody wants ghost text minutes late. After the
+    setting ``completion.timeout`` what came by then is the answer, and its finish reason is ``timeout``.
     """
     began = time.perf_counter()
     client = await service.hosting.now(wake=True)
     materials = await service.hosting.materials()
-    window = service.settings.completion
-    prefix = _line_start(request.prefix, window.prefix_chars)
-    suffix = request.suffix[: window.suffix_chars]
-    what = f"the file {request.path}" + (f" ({request.language})" if request.language else "")
-    prompt = materials.plain_prompt(
-        COMPLETE.format(what=what, marker=CURSOR, prefix=prefix, suffix=suffix), thinking=False
+    settings = service.settings.completion
+    last = _resident(service, request, materials)
+    ids = infill.build(materials, request, settings, last)
+    answer = _Answer(began, len(ids), materials.launch.profile.name)
+    fim = materials.launch.profile.fim
+    sampling = materials.completion_sampling(
+        request.max_tokens or settings.max_tokens, stop=() if fim is None or last is not None else fim.stop
     )
-    usage = Usage(prompt_tokens=len(prompt.ids), profile=materials.launch.profile.name)
-    sampling = materials.completion_sampling(request.max_tokens or window.max_tokens)
-    text: list[str] = []
-    async with service.traffic.interactive(typing=True):
-        pieces = client.generate(prompt.ids, sampling, priority=COMPLETION_PRIORITY)
-        async with aclosing(pieces):
-            async for piece in pieces:
-                if isinstance(piece, Finish):
-                    usage.cached_tokens = piece.cached_tokens
-                    usage.output_tokens = piece.output_tokens
-                    usage.finish_reason = piece.reason
-                    continue
-                if usage.ttft_ms is None:
-                    usage.ttft_ms = round((time.perf_counter() - began) * 1000, 1)
-                text.append(piece.text)
-    usage.prefilled_tokens = usage.prompt_tokens - usage.cached_tokens
-    usage.total_ms = round((time.perf_counter() - began) * 1000, 1)
-    return CompleteResult(text="".join(text), usage=usage)
+    try:
+        async with asyncio.timeout(settings.timeout), service.traffic.interactive(typing=True):
+            await _generate(client, ids, sampling, request, answer)
+    except TimeoutError:
+        answer.usage.finish_reason = "timeout"
+    return answer.result()
 
 
-def _line_start(text: str, limit: int) -> str:
-    """At most ``limit`` characters from the end of ``text``, from the start of a line where there is one."""
-    if len(text) <= limit:
-        return text
-    cut = text[-limit:] if limit else ""
-    newline = cut.find("\n")
-    return cut[newline + 1 :] if newline >= 0 else cut
+async def _generate(
+    client: AdmittedClient, ids: Ids, sampling: Sampling, request: CompleteRequest, answer: _Answer
+) -> None:
+    """Take what comes until the engine, or the construct at the cursor, is at its end."""
+    site = _site(request)
+    priority = BACKGROUND_PRIORITY if request.background else COMPLETION_PRIORITY
+    async with aclosing(client.generate(ids, sampling, priority=priority)) as pieces:
+        async for piece in pieces:
+            if isinstance(piece, Finish):
+                answer.usage.cached_tokens = piece.cached_tokens
+                answer.usage.output_tokens = piece.output_tokens
+                answer.usage.finish_reason = piece.reason
+                continue
+            answer.add(piece.text)
+            answer.usage.output_tokens += len(piece.token_ids)
+            lines = answer.text.split("\n")
+            # The last line may be the beginning of one that still belongs to the construct.
+            if len(lines) > 2 and end_of_construct(lines[:-1], site) < len(lines) - 1:
+                answer.usage.finish_reason = "stop"
+                return
+
+
+def _site(request: CompleteRequest) -> Site:
+    return Site(before=request.prefix.rpartition("\n")[2], rest=request.suffix.partition("\n")[0].rstrip("\r"))
+
+
+def _resident(service: Service, request: CompleteRequest, materials: Materials) -> Prompt | None:
+    """The latest prompt of the request's repository if a completion is to stand behind it and the engine holds it.
+
+    Otherwise a completion is local: reading a repository, or prefilling it, takes longer than anybody waits.
+    """
+    if request.root is None or (request.scope or service.settings.completion.context) != "repository":
+        return None
+    opened = next((found for found in service.workspaces.opened() if str(found.root) == request.root), None)
+    last = None if opened is None else opened.last
+    if last is None or (last.thinking and materials.template.thinking_differs):
+        return None
+    held = last.prefix_tokens + last.overlay_tokens
+    return last if service.hosting.resident.common(last.ids[:held]) >= last.prefix_tokens else None

@@ -96,6 +96,6 @@ class Materials:
         wanted = request.max_tokens or self.budget.output
         return self.launch.sampling(max(1, min(wanted, room)), **changes)
 
-    def completion_sampling(self, max_tokens: int) -> Sampling:
+    def completion_sampling(self, max_tokens: int, *, stop: tuple[str, ...] = ()) -> Sampling:
         """Greedy and short: a suggestion should not change while one looks at it."""
-        return self.launch.sampling(max_tokens, temperature=0.0, frequency_penalty=0.0)
+        return self.launch.sampling(max_tokens, temperature=0.0, frequency_penalty=0.0, stop=stop)

@@ -13,7 +13,7 @@ PULL = {"configuration": True, "didChangeConfiguration": {"dynamicRegistration":
 
 
 async def suggests(client: LspClient, uri: str) -> bool:
-    found = await client.request("textDocument/inlineCompletion", inline(uri, 0, 0))
+    found = await client.request("textDocument/inlineCompletion", inline(uri, 0, 1))
     return bool(found and found["items"])
 
 

@@ -97,7 +97,7 @@ async def test_cancel_storm(connect, stand, tmp_path):
     client.open(uri, "x")
     numbers = range(1000, 1400)
     for number in numbers:
-        params = inline(uri, 0, 0) | {"text": "why?"}
+        params = inline(uri, 0, 1) | {"text": "why?"}
         method = "laguna/chat" if number % 2 else "textDocument/inlineCompletion"
         client.write(encode({"id": number, "method": method, "params": params}))
     for number in reversed(numbers):

@@ -6,7 +6,6 @@ from typing import NamedTuple
 
 from laguna_daemon.lsp.text.positions import (
     Encoding,
-    content_length,
     has_surrogates,
     join_surrogates,
     replace_surrogates,
@@ -75,35 +74,8 @@ class Document:
         """The position of the code point `index` of `line`, in the client's encoding."""
         return Place(line, to_column(self.lines[line], index, self.encoding))
 
-    def before(self, place: Place, limit: int) -> str:
-        """At most `limit` code points that stand before `place`."""
-        line, index = self.locate(place)
-        parts = [self.lines[line][:index]]
-        size = index
-        while line > 0 and size < limit:
-            line -= 1
-            parts.append(self.lines[line])
-            size += len(self.lines[line])
-        text = "".join(reversed(parts))
-        return self._valid(text[max(0, len(text) - limit) :])
-
-    def after(self, place: Place, limit: int) -> str:
-        """At most `limit` code points that stand behind `place`."""
-        line, index = self.locate(place)
-        parts = [self.lines[line][index:]]
-        size = len(parts[0])
-        while line + 1 < len(self.lines) and size < limit:
-            line += 1
-            parts.append(self.lines[line])
-            size += len(self.lines[line])
-        return self._valid("".join(parts)[:limit])
-
-    def rest_of_line(self, place: Place) -> str:
-        """What stands right of `place` on its line, without the line ending."""
-        line, index = self.locate(place)
-        return self._valid(self.lines[line][index : content_length(self.lines[line])])
-
-    def _valid(self, text: str) -> str:
+    def valid(self, text: str) -> str:
+        """A piece of the text as valid Unicode."""
         return replace_surrogates(text) if self._odd else text
 
     def _splice(self, start: Place, end: Place, text: str) -> None:

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from laguna_daemon.completion import window
 from laguna_daemon.lsp.text.documents import Change, Document, Documents, Place
 from laguna_daemon.lsp.text.positions import Encoding
 
@@ -85,10 +86,11 @@ def test_changes_match_the_oracle(text, changes, encoding):
 def test_windows_match_the_oracle(text, place, encoding, limit):
     document = opened(text, encoding)
     at = offset(text, place, encoding)
-    assert document.before(place, limit) == text[max(0, at - limit) : at]
-    assert document.after(place, limit) == text[at : at + limit]
-    rest = next(end for start, end in line_spans(text) if start <= at <= end)
-    assert document.rest_of_line(place) == text[at:rest]
+    line, index = document.locate(place)
+    before = window.lines_before(document.lines, line, index, limit)
+    after = window.lines_after(document.lines, line, index, limit)
+    assert text[:at].endswith(before) and text[at:].startswith(after)
+    assert len(before) <= limit and len(after) <= limit
 
 
 @settings(max_examples=300, deadline=None)

@@ -1,0 +1,116 @@
+"""From a place in a document to the text suggested there: the window, the pieces of other files, the filters."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from laguna_daemon.completion import filters, window
+from laguna_daemon.errors import EngineUnavailable
+from laguna_daemon.lsp.configuration import Configuration
+from laguna_daemon.lsp.features.related import Related
+from laguna_daemon.lsp.ports import ServicePort
+from laguna_daemon.lsp.roots import Locator
+from laguna_daemon.lsp.text.documents import Document, Documents, Place
+from laguna_daemon.lsp.text.positions import content_length
+from laguna_daemon.schemas import CompleteRequest, Snippet
+
+PREFIX_CHARS = 24_000
+SUFFIX_CHARS = 8_000
+_ABOVE = 16  # lines around the cursor that filters see
+_BELOW = 8
+_MEASURED = 200  # lines by which the indentation is judged
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A place in a document where text is wanted, as it was when the request came."""
+
+    uri: str
+    turn: int
+    document: Document
+    place: Place
+    site: filters.Site
+    prefix: str
+    suffix: str
+    automatic: bool
+
+
+class Suggester:
+    """One client's way to the service."""
+
+    def __init__(
+        self, service: ServicePort, documents: Documents, locator: Locator, configuration: Configuration
+    ) -> None:
+        self._service = service
+        self._locator = locator
+        self._configuration = configuration
+        self.related = Related(documents)
+
+    def question(self, document: Document, wanted: Place, turn: int, automatic: bool) -> Question:
+        """Take down what stands around a place now: the document may change in the next moment."""
+        line, index = document.locate(wanted)
+        lines = document.lines
+        first = max(0, line - _ABOVE)
+        site = filters.Site(
+            before=document.valid(lines[line][:index]),
+            rest=document.valid(lines[line][index : content_length(lines[line])]),
+            above=tuple(document.valid(text[: content_length(text)]) for text in lines[first:line]),
+            below=tuple(document.valid(text[: content_length(text)]) for text in lines[line + 1 : line + 1 + _BELOW]),
+            indent=filters.step_of(lines[max(0, line - _MEASURED) : line + 1]),
+        )
+        return Question(
+            uri=document.uri,
+            turn=turn,
+            document=document,
+            place=document.place(line, index),
+            site=site,
+            prefix=document.valid(window.lines_before(lines, line, index, PREFIX_CHARS)),
+            suffix=document.valid(window.lines_after(lines, line, index, SUFFIX_CHARS)),
+            automatic=automatic,
+        )
+
+    def after(self, question: Question, accepted: str) -> Question:
+        """The question as it will be when ``accepted`` has been inserted."""
+        lines = (question.site.before + accepted).split("\n")
+        site = replace(question.site, before=lines[-1], above=(*question.site.above, *lines[:-1])[-_ABOVE:])
+        return replace(question, site=site, prefix=question.prefix + accepted)
+
+    async def request(self, question: Question) -> CompleteRequest:
+        """What the service is asked; other files are looked at meanwhile, within a bound."""
+        settings = self._configuration.settings.completion
+        path = self._locator.path_of(question.uri)
+        root = await self._locator.root_of(path)
+        name = _shown_path(question.uri, path, root)
+        self.related.at(question.uri, name, question.place.line)
+        snippets: list[Snippet] = []
+        if settings.related:
+            inside = root if root is not None and path is not None and path.is_relative_to(root) else None
+            snippets = await self.related.snippets(question.document, name, inside)
+        return CompleteRequest(
+            root=None if root is None else str(root),
+            path=name,
+            language=question.document.language,
+            prefix=question.prefix,
+            suffix=question.suffix,
+            snippets=snippets,
+            scope=settings.context,
+            max_tokens=settings.max_tokens,
+        )
+
+    async def text(self, question: Question, request: CompleteRequest) -> str:
+        """What to insert, after all filters; "" if there is nothing."""
+        try:
+            result = await self._service.complete(request)
+        except EngineUnavailable:
+            return ""  # the status says why; an error at each keystroke would help nobody
+        cut = result.usage.finish_reason in ("length", "timeout")
+        return filters.apply(result.text, replace(question.site, cut=cut))
+
+
+def _shown_path(uri: str, path: Path | None, root: Path | None) -> str:
+    if path is None:
+        return uri.rpartition("/")[2] or uri
+    if root is not None and path.is_relative_to(root):
+        return path.relative_to(root).as_posix()
+    return path.name
