@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 from laguna_daemon.config import EngineSettings, Settings
 from laguna_daemon.engine import offload
@@ -92,6 +93,18 @@ def test_host_memory_for_one_or_two_repositories(free: float, expected: float) -
     """Measured and replayed (docs/residency.md): 24 GiB hold one repository of 190,000 tokens, 28 and more hold two."""
     assert offload.size_gib(load_profile("laguna-s-2.1-4x24gb"), int(free * 2**30)) == expected
     assert offload.size_gib(load_profile("cpu"), int(free * 2**30)) == 0
+
+
+def test_retention_is_said_explicitly_where_the_engine_would_choose() -> None:
+    """Since 0.29 a sliding window is kept only where a request ended, unless the flag says more."""
+    for name in profile_names():
+        profile = load_profile(name)
+        versions = SpecifierSet(profile.vllm)
+        if profile.vllm and not any(versions.contains(old) for old in ("0.25.1", "0.28.0")):
+            interval = profile.flags["prefix-cache-retention-interval"]
+            assert (interval > 0) == (profile.cache.window > 0), name
+        else:
+            assert "prefix-cache-retention-interval" not in profile.flags, "0.25 does not know it"
 
 
 def test_only_expandable_segments_are_taken_out_of_the_allocators_options() -> None:

@@ -1,0 +1,165 @@
+"""The arithmetic of the KV pool, and what is believed of prefixes; figures are those of docs/residency.md."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from laguna_daemon.service.pool import Pool
+from laguna_daemon.service.residency import Ids, Prefix, Residency, common_prefix
+
+LAGUNA = Pool(blocks=13_690, block_size=16, groups=3, window=68, batch=2048)
+SMALL = Pool(blocks=101, block_size=16)  # 1,600 tokens, one group
+A, B = Path("/a"), Path("/b")
+
+
+def ids(seed: int, count: int) -> Ids:
+    return np.random.default_rng(seed).integers(100, 50_000, count, dtype=np.uint32)
+
+
+def slack(tokens: int, anchors: int = 0) -> int:
+    return LAGUNA.slack(LAGUNA.resting(tokens, anchors))
+
+
+def test_the_slack_that_was_measured() -> None:
+    assert slack(190_000) == pytest.approx(9_300, abs=50)
+    assert slack(182_000) == pytest.approx(12_000, abs=50)
+    assert (slack(190_000) - slack(190_000, 4)) / 4 == pytest.approx(360, abs=5)
+
+
+def test_a_whole_context_fits_and_leaves_room_for_a_completion_but_not_for_a_second_repository() -> None:
+    whole = LAGUNA.running(204_800)
+    assert whole <= LAGUNA.usable
+    assert whole + LAGUNA.running(2_064) <= LAGUNA.usable
+    assert whole + LAGUNA.running(190_000) > LAGUNA.usable
+    assert LAGUNA.running(LAGUNA.tokens()) <= LAGUNA.usable < LAGUNA.running(LAGUNA.tokens() + 32)
+
+
+def test_common_prefix() -> None:
+    one = ids(1, 50)
+    other = one.copy()
+    assert common_prefix(one, other) == 50
+    other[20] += 1
+    assert common_prefix(one, other) == 20
+    assert common_prefix(one, one[:7]) == 7
+    assert common_prefix(one, one[:0]) == 0
+
+
+@pytest.fixture
+def residency() -> Residency:
+    found = Residency()
+    found.pool = SMALL
+    return found
+
+
+def warm(residency: Residency, root: Path, tokens: Ids) -> Prefix:
+    prefix = residency.follow(root, tokens, root.name)
+    residency.add(tokens, len(tokens) - prefix.warm)
+    return prefix
+
+
+def test_other_work_evicts_a_prefix_once_it_is_longer_than_the_slack(residency: Residency) -> None:
+    prefix = warm(residency, A, ids(1, 1000))
+    assert residency.state(prefix) == "resident"
+    room = residency.slack(prefix)
+    assert room == SMALL.slack(SMALL.resting(1000))
+    residency.add(ids(2, room), room)
+    assert residency.state(prefix) == "resident"
+    assert residency.common(prefix.ids) == 1000
+    residency.add(ids(3, 1), 1)
+    assert residency.state(prefix) == "evicted"
+    assert residency.common(prefix.ids) == 0, "nothing of it is counted on"
+    assert residency.ever(prefix.ids) == 1000, "but it was there"
+
+
+def test_a_touch_makes_it_young_again(residency: Residency) -> None:
+    prefix = warm(residency, A, ids(1, 1000))
+    for number in range(10):
+        residency.add(ids(10 + number, 300), 300)
+        residency.add(prefix.ids, 1)
+    assert residency.state(prefix) == "resident"
+    assert residency.work > 3 * residency.slack(prefix)
+
+
+def test_a_question_touches_its_prefix_and_its_own_tokens_count(residency: Residency) -> None:
+    prefix = warm(residency, A, ids(1, 1000))
+    residency.add(ids(2, 300), 300)
+    answer = ids(4, 40)
+    residency.generated(len(answer))
+    residency.add(np.concatenate([prefix.ids, ids(3, 100)]), 100, answer)
+    assert residency.since(prefix) == 140
+
+
+def test_the_engines_word_corrects_the_belief(residency: Residency) -> None:
+    prefix = warm(residency, A, ids(1, 1000))
+    question = np.concatenate([prefix.ids, ids(2, 50)])
+    assert not residency.found(question, 992, 1000, 16), "whole blocks only: nothing was lost"
+    assert residency.found(question, 320, 1000, 16)
+    assert (prefix.evictions, prefix.warm) == (1, 320)
+    assert residency.common(question) <= 320
+
+
+def test_a_second_repository_that_does_not_fit_evicts_the_first(residency: Residency) -> None:
+    first = warm(residency, A, ids(1, 1000))
+    second = warm(residency, B, ids(2, 1000))
+    assert (residency.state(first), residency.state(second)) == ("evicted", "resident")
+    assert not residency.fits_beside(first, [second])
+
+
+def test_two_small_ones_share_the_pool_and_touching_one_ages_the_other(residency: Residency) -> None:
+    first, second = warm(residency, A, ids(1, 400)), warm(residency, B, ids(2, 400))
+    assert residency.fits_beside(first, [second])
+    assert (residency.state(first), residency.state(second)) == ("resident", "resident")
+    before = residency.slack(second)
+    residency.add(first.ids, 1)
+    assert residency.slack(second) == before - 400, "its blocks no longer stand before the other's in the line"
+
+
+def test_offloaded_needs_a_whole_copy(residency: Residency) -> None:
+    residency.offloads = residency.holes = True
+    prefix = warm(residency, A, ids(1, 1000))
+    residency.add(ids(2, 1500), 1500)
+    assert residency.state(prefix) == "evicted"
+    prefix.settled = True
+    assert residency.state(prefix) == "offloaded"
+    assert residency.common(prefix.ids) == 1000
+
+
+def test_a_grown_overlay_keeps_what_is_warm_and_a_new_snapshot_what_both_share(residency: Residency) -> None:
+    old = ids(1, 800)
+    prefix = warm(residency, A, old)
+    assert residency.follow(A, np.concatenate([old, ids(2, 50)]), "a") is prefix
+    assert (prefix.warm, residency.state(prefix)) == (800, "resident")
+    residency.follow(A, np.concatenate([old[:500], ids(3, 400)]), "compacted")
+    assert prefix.warm == 500
+    assert residency.state(prefix) == "cold"
+
+
+def test_where_windows_have_passed_a_branch_is_warm_only_near_the_end_and_at_anchors() -> None:
+    residency = Residency(pool=LAGUNA)
+    old = ids(1, 190_000)
+    prefix = residency.follow(A, old, "a", (50, 90))
+    residency.add(old, len(old))
+    near, deep, middle = (np.concatenate([old[:cut], ids(2, 900)]) for cut in (185_000, 175_000, 120_000))
+    assert residency.common(near) == 185_000
+    assert residency.common(deep) == 170_992, "whole blocks"
+    assert residency.common(middle) == 94_992
+    assert prefix.held_anchors() == (94_992, 170_992)
+    residency.follow(A, deep, "compacted", (50, 90))
+    assert (prefix.warm, prefix.anchors) == (170_992, (94_992, 170_992))
+
+
+def test_after_a_restart_nothing_is_held(residency: Residency) -> None:
+    prefix = warm(residency, A, ids(1, 1000))
+    residency.forget()
+    assert (residency.state(prefix), residency.common(prefix.ids)) == ("evicted", 0)
+
+
+def test_without_a_known_pool_everything_counts_as_held() -> None:
+    residency = Residency()
+    prefix = warm(residency, A, ids(1, 1000))
+    residency.add(ids(2, 10**5), 10**6)
+    assert residency.state(prefix) == "resident"
+    assert residency.slack(prefix) is None
