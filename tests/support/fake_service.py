@@ -90,6 +90,7 @@ class FakeService:
             UsageEvent(usage=Usage(prompt_tokens=7, output_tokens=2), conversation="c1", text="Hello world"),
         ]
         self.completion = "pass"
+        self.finish = "stop"
         self.error: Exception | None = None
         self.hold = False
         self.running = 0
@@ -147,7 +148,7 @@ class FakeService:
             if self.error is not None:
                 raise self.error
             done = True
-            return CompleteResult(text=self.completion, usage=Usage())
+            return CompleteResult(text=self.completion, usage=Usage(finish_reason=self.finish))
         finally:
             self.running -= 1
             self.aborted += not done

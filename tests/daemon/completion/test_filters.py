@@ -176,6 +176,7 @@ def test_what_stands_behind_the_cursor_is_not_suggested(text, site_, expected):
         ("x:\n        y()\n    z()", site(before="    if "), "x:\n        y()"),
         ("x:\n  y()\nelse:\n  z()\nw()", site(before="if "), "x:\n  y()\nelse:\n  z()"),
         ("1\ny = 2", site(before="x = "), "1"),
+        ("\n    y = 2\nz = 3", site(before="    x = 1"), "\n    y = 2"),
         ("a,\n    b,\n)\nz = 1", site(before="x = f("), "a,\n    b,\n)"),
         ("a\nb", site(before="x = f(", rest=" + 1"), "a"),
         ("a\nb", site(before="", rest=")"), "a\nb"),

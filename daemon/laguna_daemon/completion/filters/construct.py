@@ -24,7 +24,8 @@ def until_end_of_construct(text: str, site: Site) -> str:
 def end_of_construct(lines: list[str], site: Site) -> int:
     """How many of a suggestion's lines belong to the construct at the cursor; all of them if its end is not in it."""
     depth = site.depth
-    fresh = not site.before.strip()
+    # A text that begins with a line ending finds the cursor's line complete.
+    fresh = not site.before.strip() or not lines[0].strip()
     for number, line in enumerate(lines):
         if number == 0 or not line.strip():
             continue

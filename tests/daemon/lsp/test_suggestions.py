@@ -1,0 +1,179 @@
+"""Suggestions as an editor meets them: typed along, prepared, not wanted, bounded, and with pieces of other files."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from support.fake_service import eventually
+from support.lsp_client import LspClient, edit, inline
+
+INVOKED = {"context": {"triggerKind": 1}}
+
+
+async def opened(connect: Any, folder: Path, text: str, **settings: Any) -> tuple[LspClient, str]:
+    client = await connect()
+    params = {
+        "processId": None,
+        "rootUri": None,
+        "capabilities": {},
+        "workspaceFolders": [{"uri": folder.as_uri(), "name": "w"}],
+        "initializationOptions": {"completion": {"debounce": "off", "prefetch": False, **settings}},
+    }
+    await client.request("initialize", params)
+    client.notify("initialized", {})
+    uri = (folder / "a.py").as_uri()
+    client.open(uri, text)
+    return client, uri
+
+
+async def suggested(client: LspClient, uri: str, line: int, character: int, **more: Any) -> str:
+    found = await client.request("textDocument/inlineCompletion", {**inline(uri, line, character), **more})
+    return found["items"][0]["insertText"] if found and found["items"] else ""
+
+
+async def test_a_suggestion_lives_while_the_user_types_what_it_says(connect, stand, tmp_path):
+    stand.service.completion = "value + 1"
+    client, uri = await opened(connect, tmp_path, "x = ")
+    assert await suggested(client, uri, 0, 4) == "value + 1"
+    ids = set()
+    for count, character in enumerate("value", 1):
+        client.change(uri, 1 + count, edit((0, 3 + count), (0, 3 + count), character))
+        found = await client.request("textDocument/inlineCompletion", inline(uri, 0, 4 + count))
+        (item,) = found["items"]
+        assert item["insertText"] == "value + 1"[count:]
+        assert item["range"]["start"] == item["range"]["end"] == {"line": 0, "character": 4 + count}
+        ids.add(item["command"]["arguments"][0])
+    assert len(ids) == 1 and len(stand.service.completed) == 1
+    client.change(uri, 9, edit((0, 9), (0, 9), "!"))
+    stand.service.completion = "other"
+    assert await suggested(client, uri, 0, 10) == "other"
+    assert len(stand.service.completed) == 2
+
+
+@pytest.mark.parametrize("part", ["value", "value + 1", "value + 1\n    y = 2"], ids=["word", "line", "whole"])
+async def test_what_is_left_after_a_part_was_accepted(connect, stand, tmp_path, part):
+    whole = "value + 1\n    y = 2"
+    stand.service.completion = f"    x = {whole}"
+    client, uri = await opened(connect, tmp_path, "def f():\n    x = ")
+    assert await suggested(client, uri, 1, 8) == "value + 1"
+    # At a fresh line a suggestion may have several lines.
+    client.change(uri, 2, {"text": "def f():\n    "})
+    assert await suggested(client, uri, 1, 4) == f"x = {whole}"
+    taken = f"x = {part}"
+    client.change(uri, 3, {"text": f"def f():\n    {taken}"})
+    client.notify("laguna/didPartiallyAcceptCompletion", {"id": "c2", "acceptedLength": len(taken)})
+    line, character = 1 + taken.count("\n"), len(f"    {taken}".rpartition("\n")[2])
+    stand.service.completion = ""
+    assert await suggested(client, uri, line, character) == whole[len(part) :]
+    (session,) = stand.listener.sessions.values()
+    assert session.completion.counts["partially accepted"] == 1
+
+
+async def test_a_closing_bracket_of_the_editor_is_not_doubled(connect, stand, tmp_path):
+    stand.service.completion = "(x, y)"
+    client, uri = await opened(connect, tmp_path, "print")
+    assert await suggested(client, uri, 0, 5) == "(x, y)"
+    client.change(uri, 2, edit((0, 5), (0, 5), "()"))
+    assert await suggested(client, uri, 0, 6) == "x, y"
+    assert len(stand.service.completed) == 1
+
+
+async def test_the_next_suggestion_is_prepared(connect, stand, tmp_path):
+    stand.service.completion = "1"
+    client, uri = await opened(connect, tmp_path, "x = ", prefetch=True)
+    assert await suggested(client, uri, 0, 4) == "1"
+    stand.service.completion = "\ny = 2"
+    (session,) = stand.listener.sessions.values()
+    await eventually(lambda: session.completion.counts["prepared"] == 1, "the next one is there")
+    assert stand.service.completed[-1].prefix == "x = 1" and stand.service.completed[-1].background
+    client.change(uri, 2, edit((0, 4), (0, 4), "1"))
+    before = len(stand.service.completed)
+    assert await suggested(client, uri, 0, 5) == "\ny = 2"
+    assert len(stand.service.completed) == before
+
+
+async def test_what_is_being_prepared_ends_with_a_change(connect, stand, tmp_path):
+    stand.service.completion = "1"
+    client, uri = await opened(connect, tmp_path, "x = ", prefetch=True)
+    assert await suggested(client, uri, 0, 4) == "1"
+    stand.service.hold = True
+    await eventually(lambda: stand.service.running == 1, "the next one is being made")
+    client.change(uri, 2, edit((0, 0), (0, 0), "# "))
+    await eventually(lambda: stand.service.running == 0, "nothing runs any more")
+    assert stand.service.aborted == 1
+
+
+@pytest.mark.parametrize(("text", "character"), [("x = more()", 4), ("name", 2)])
+async def test_no_automatic_suggestion_before_text(connect, stand, tmp_path, text, character):
+    client, uri = await opened(connect, tmp_path, text)
+    assert await suggested(client, uri, 0, character) == ""
+    assert stand.service.completed == []
+    assert await suggested(client, uri, 0, character, **INVOKED) == "pass"
+
+
+async def test_languages_are_switched(connect, stand, tmp_path):
+    client, uri = await opened(connect, tmp_path, "x = ", languages={"python": False})
+    assert await suggested(client, uri, 0, 4) == ""
+    assert await suggested(client, uri, 0, 4, **INVOKED) == "pass"
+
+
+async def test_a_fixed_debounce_waits_and_superseded_requests_cost_nothing(connect, stand, tmp_path):
+    client, uri = await opened(connect, tmp_path, "x = ", debounce=150)
+    asked = []
+    for version in range(2, 12):
+        asked.append(client.start("textDocument/inlineCompletion", inline(uri, 0, 2 + version)))
+        client.change(uri, version, edit((0, 2 + version), (0, 2 + version), "1"))
+        await asyncio.sleep(0.01)
+    asked.append(client.start("textDocument/inlineCompletion", inline(uri, 0, 14)))
+    results = [(await client.answer(number))["result"] for number in asked]
+    assert results[:-1] == [None] * 10 and results[-1]["items"]
+    assert [request.prefix for request in stand.service.completed] == ["x = 1111111111"]
+
+
+async def test_pieces_of_other_files(connect, stand, tmp_path):
+    (tmp_path / "lamp.py").write_text("class Lamp:\n    def on(self):\n        pass\n")
+    client, uri = await opened(connect, tmp_path, "from lamp import Lamp\nx = ")
+    other = (tmp_path / "other.py").as_uri()
+    client.open(other, "def helper():\n    return 1\ny = ")
+    await suggested(client, other, 2, 4)
+    await suggested(client, uri, 1, 4)
+    last = stand.service.completed[-1]
+    assert [snippet.path for snippet in last.snippets] == ["other.py", "lamp.py"]
+    assert last.snippets[0].text.startswith("def helper():")
+    assert last.snippets[1].text == "class Lamp:\n    def on(self):"
+    client.change(other, 2, {"text": "changed"})
+    client.change(uri, 2, edit((1, 4), (1, 4), "1"))
+    await suggested(client, uri, 1, 5)
+    assert stand.service.completed[-1].snippets == last.snippets  # what was left is as it was left
+    client.notify("textDocument/didClose", {"textDocument": {"uri": other}})
+    client.change(uri, 3, edit((1, 5), (1, 5), "2"))
+    await suggested(client, uri, 1, 6)
+    assert [snippet.path for snippet in stand.service.completed[-1].snippets] == ["lamp.py"]
+
+
+async def test_no_pieces_when_they_are_turned_off(connect, stand, tmp_path):
+    (tmp_path / "lamp.py").write_text("class Lamp:\n    pass\n")
+    client, uri = await opened(connect, tmp_path, "from lamp import Lamp\nx = ", related=False, context="repository")
+    await suggested(client, uri, 1, 4)
+    (asked,) = stand.service.completed
+    assert asked.snippets == [] and asked.scope == "repository"
+
+
+async def test_a_broken_off_text_ends_at_a_line(connect, stand, tmp_path):
+    stand.service.completion = "a = 1\n    b = "
+    stand.service.finish = "timeout"
+    client, uri = await opened(connect, tmp_path, "def f():\n    ")
+    assert await suggested(client, uri, 1, 4) == "a = 1"
+
+
+async def test_cases_of_the_contract(connect, stand, tmp_path):
+    stand.service.completion = "x)"
+    client, uri = await opened(connect, tmp_path, "numpy.array()")
+    assert await suggested(client, uri, 0, 12) == "x"
+    stand.service.completion = "return 1;\n  }"
+    client.change(uri, 2, {"text": "class A {\n  f() {\n    "})
+    assert await suggested(client, uri, 2, 4) == "return 1;\n  }"
