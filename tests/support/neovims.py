@@ -10,6 +10,7 @@ from pathlib import Path
 from support.engine_home import test_home
 from support.neovim import neovim
 
+PLUGIN = Path(__file__).parents[2] / "editors" / "neovim"
 FLOOR = "0.11.4"
 
 

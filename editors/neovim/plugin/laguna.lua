@@ -4,7 +4,10 @@ end
 vim.g.loaded_laguna = true
 
 if vim.fn.has('nvim-0.11') == 0 then
-  vim.notify('laguna: Neovim 0.11 or newer is needed; this is ' .. tostring(vim.version()), vim.log.levels.ERROR)
+  vim.notify(
+    'laguna: Neovim 0.11 or newer is needed; this is ' .. tostring(vim.version()),
+    vim.log.levels.ERROR
+  )
   return
 end
 

@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import httpx
 import pytest
 
 from support.daemon import COMMAND, FAKE_ENGINE, Home, repository, until
 from support.engine_probe import Probe
-from support.neovims import NotToBeHad, binary
+from support.neovims import PLUGIN, NotToBeHad, binary
 from support.nvim_screen import Nvim
 
 HERE = Path(__file__).parent
-PLUGIN = HERE.parents[2] / "editors" / "neovim"
 
 LAMP = '''\
 class Lamp:
@@ -46,9 +46,15 @@ class Desk:
     home: Home
     probe: Probe
 
+    def sessions(self) -> int:
+        """Editors that are connected to the daemon."""
+        transport = httpx.HTTPTransport(uds=str(self.home.runtime / "api.sock"))
+        with httpx.Client(transport=transport, base_url="http://daemon") as http:
+            return int(http.get("/v1/status").json()["sessions"])
+
     def idle(self) -> None:
         """Wait until no editor is connected and the engine does nothing."""
-        until(lambda: self.home.json("status", "--json")["sessions"] == 0)
+        until(lambda: self.sessions() == 0)
         until(lambda: self.probe.running() == 0)
 
 

@@ -14,6 +14,7 @@ Chat.__index = Chat
 ---@field root string
 ---@field transcript laguna.Transcript
 ---@field conversation? string
+---@field told string[] notices that were shown while the answer came
 ---@field running? {client: integer, request: integer, token: string, question: laguna.Question}
 
 ---@class laguna.Question
@@ -27,9 +28,6 @@ Chat.__index = Chat
 local chats = {} ---@type table<string, laguna.Chat>
 local numbers = 0
 
-local NO_EDITS = 'The running laguna-daemon does not make edits yet, so the answer is text: '
-  .. 'apply it by hand, or update laguna-daemon.'
-
 --- The chat about a root.
 ---@param root string
 ---@return laguna.Chat
@@ -40,15 +38,24 @@ function M.about(root)
     chat = setmetatable({ root = root, transcript = transcript }, Chat)
     chats[root] = chat
     window.keys(transcript.buf, {
-      i = { 'Ask', function()
-        require('laguna.composer').open(chat)
-      end },
-      gy = { 'Copy the code block', function()
-        chat:copy()
-      end },
-      ['<C-c>'] = { 'Stop the answer', function()
-        chat:stop()
-      end },
+      i = {
+        'Ask',
+        function()
+          require('laguna.composer').open(chat)
+        end,
+      },
+      gy = {
+        'Copy the code block',
+        function()
+          chat:copy()
+        end,
+      },
+      ['<C-c>'] = {
+        'Stop the answer',
+        function()
+          chat:stop()
+        end,
+      },
       q = { 'Close', vim.cmd.close },
     })
   end
@@ -105,6 +112,7 @@ function Chat:send(client, question, references)
     self:take(value)
   end)
   self.transcript:wait('Waiting')
+  self.told = {}
   local running = { client = client.id, token = token, question = question }
   self.running = running
   local sent, request = client:request('laguna/chat', {
@@ -119,7 +127,7 @@ function Chat:send(client, question, references)
     connection.forget(token)
     if self.running == running then
       self.running = nil
-      self:finish(client, question, references, err, result)
+      self:finish(client, question, err, result)
     end
   end, question.buf)
   running.request = request
@@ -145,44 +153,31 @@ function Chat:take(value)
       transcript:wait('Thinking')
     end
   elseif value.kind == 'notice' then
+    table.insert(self.told, value.message)
     transcript:line(value.message, 'LagunaNote')
   end
 end
 
-local function no_edit_mode(err, question)
-  return question.mode == 'edit' and err.code == client_of.code.bad_params and err.message:find('mode')
-end
-
 ---@private
-function Chat:finish(client, question, references, err, result)
+function Chat:finish(client, question, err, result)
   local transcript = self.transcript
   transcript:wait()
-  if err and no_edit_mode(err, question) then
-    transcript:line(NO_EDITS, 'LagunaNote')
-    question.mode = nil
-    return self:send(client, question, references)
-  elseif err and err.code == client_of.code.cancelled then
+  if err and err.code == client_of.code.cancelled then
     return transcript:line('Stopped.', 'LagunaNote')
   elseif err then
     return transcript:line(notice.explain(err, 'laguna/chat'), 'LagunaError')
   end
-  self.conversation = result.conversation ~= vim.NIL and result.conversation or self.conversation
+  if type(result.conversation) == 'string' then
+    self.conversation = result.conversation
+  end
   transcript:line('— ' .. phrases.usage(result.usage), 'LagunaUsage')
-  if question.mode == 'edit' then
-    self:propose(client, result)
+  for _, message in ipairs(result.notices or {}) do
+    if not vim.list_contains(self.told, message) then
+      transcript:line(message, 'LagunaNote')
+    end
   end
-end
-
----@private
-function Chat:propose(client, result)
-  local transcript = self.transcript
-  for _, refusal in ipairs(result.refusals or {}) do
-    transcript:line('Not applied: ' .. refusal.message, 'LagunaError')
-  end
-  if type(result.edit) == 'table' then
+  if question.mode == 'edit' and type(result.edit) == 'table' then
     transcript:line(require('laguna.preview').open(result.edit, client), 'LagunaNote')
-  elseif #(result.refusals or {}) == 0 then
-    transcript:line('This answer proposes no edit.', 'LagunaNote')
   end
 end
 

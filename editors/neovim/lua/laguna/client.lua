@@ -5,7 +5,8 @@ local M = { name = 'laguna' }
 
 M.code = { cancelled = -32800, no_method = -32601, bad_params = -32602 }
 
-local ABSENT = 'no laguna-daemon serves this buffer. Open a file of the project; :checkhealth laguna says more.'
+local ABSENT =
+  'no laguna-daemon serves this buffer. Open a file of the project; :checkhealth laguna says more.'
 
 --- The client of a buffer; of a buffer that has none, the client that was started last.
 ---@param buf? integer

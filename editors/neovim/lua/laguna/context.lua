@@ -131,7 +131,8 @@ function M.show(path)
     end)
   end
   ask(client, root, nil, function(found)
-    local shown = window.scratch({ name = 'context' .. root, filetype = 'laguna-context', lines = M.lines(found) })
+    local shown =
+      window.scratch({ name = 'context' .. root, filetype = 'laguna-context', lines = M.lines(found) })
     local win = window.open(shown, 'below', 0.5)
     vim.wo[win][0].wrap = false
     window.keys(shown, { q = { 'Close', vim.cmd.close } })

@@ -70,7 +70,12 @@ local function operation(files, change)
     local lines = read(from)
     return { path = path, from = from, kind = 'rename', before = lines, after = lines }
   elseif change.kind == 'delete' then
-    return { path = path, kind = 'delete', before = files[path] and files[path].after or read(path), after = {} }
+    return {
+      path = path,
+      kind = 'delete',
+      before = files[path] and files[path].after or read(path),
+      after = {},
+    }
   end
   return { path = path, kind = 'create', before = {}, after = {} }
 end

@@ -22,7 +22,12 @@ end
 ---@return string
 function M.explain(err, method)
   if err.code == -32601 then
-    return ('the running laguna-daemon does not offer %s; it is older than this plugin. Update it.'):format(method)
+    return ('the running laguna-daemon does not offer %s; it is older than this plugin. Update it.'):format(
+      method
+    )
+  end
+  if err.code == -32602 then
+    return (err.message or '') .. ' Perhaps laguna-daemon is older than this plugin: update it.'
   end
   return (err.message or 'no reason given'):gsub('^%l', string.upper)
 end

@@ -58,7 +58,11 @@ function M.open(edit, client)
     end, changes),
     root
   )
-  return ('Proposed edit of %s: +%d -%d lines. :Laguna apply or :Laguna discard.'):format(about, added, removed)
+  return ('Proposed edit of %s: +%d -%d lines. :Laguna apply or :Laguna discard.'):format(
+    about,
+    added,
+    removed
+  )
 end
 
 --- Apply what is shown.
@@ -75,10 +79,12 @@ function M.apply()
   close()
   last = edits.apply(wanted.edit, wanted.encoding)
   local count = vim.tbl_count(last.bufs)
-  notice.say(('applied to %d %s, not written yet: :wall writes, :Laguna undo takes back.'):format(
-    count,
-    count == 1 and 'buffer' or 'buffers'
-  ))
+  notice.say(
+    ('applied to %d %s, not written yet: :wall writes, :Laguna undo takes back.'):format(
+      count,
+      count == 1 and 'buffer' or 'buffers'
+    )
+  )
 end
 
 --- Throw away what is shown.

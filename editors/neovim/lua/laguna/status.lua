@@ -106,6 +106,15 @@ function M.describe(state)
   return lines
 end
 
+--- What the server says can be done about it, if the user wants.
+local function offer(client, command)
+  vim.ui.select({ command.title, 'Leave it' }, { prompt = 'Laguna' }, function(_, index)
+    if index == 1 then
+      client:exec_cmd(command)
+    end
+  end)
+end
+
 --- Ask the server and show its answer.
 function M.show()
   local client = client_of.need(vim.api.nvim_get_current_buf())
@@ -118,6 +127,9 @@ function M.show()
     end
     local say = state.kind == 'Error' and notice.fail or state.kind == 'Warning' and notice.warn or notice.say
     say(table.concat(M.describe(state), '\n'))
+    if type(state.command) == 'table' then
+      offer(client, state.command)
+    end
   end)
 end
 

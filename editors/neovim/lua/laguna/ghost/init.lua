@@ -60,9 +60,12 @@ function M.visible()
   for _, mark in ipairs(vim.api.nvim_buf_get_extmarks(0, get().namespace, 0, -1, { details = true })) do
     local rows = vim.list_extend({ mark[4].virt_text or {} }, mark[4].virt_lines or {})
     for _, chunks in ipairs(rows) do
-      table.insert(lines, table.concat(vim.tbl_map(function(chunk)
-        return chunk[1]
-      end, chunks)))
+      table.insert(
+        lines,
+        table.concat(vim.tbl_map(function(chunk)
+          return chunk[1]
+        end, chunks))
+      )
     end
   end
   return table.concat(lines, '\n')
