@@ -55,7 +55,7 @@ export function statusLine(status: EditorStatus | undefined): StatusLine {
   const spoken = `Laguna: ${status.message}`;
   const warming = status.engine.phase === 'ready' ? status.workspaces.find(isWarming) : undefined;
   if (warming !== undefined) {
-    const amount = `${short(warming.warmTokens)} of ${short(warming.snapshotTokens)}`;
+    const amount = `${short(warming.warmTokens)} of ${short(warming.prefixTokens)}`;
     return { text: `$(loading~spin) Laguna: reading ${amount} tokens`, level: 'normal', spoken: `${spoken}, reading ${amount} tokens` };
   }
   switch (status.kind) {
@@ -72,11 +72,12 @@ export function statusLine(status: EditorStatus | undefined): StatusLine {
 }
 
 function isWarming(workspace: WorkspaceStatus): boolean {
-  return workspace.state === 'warming' && workspace.snapshotTokens > 0;
+  return workspace.residency === 'warming' && workspace.prefixTokens > 0;
 }
 
-/** One line about a root. */
+/** One line about a root: what of it is in the engine's cache, and why not more. */
 export function rootLine(workspace: WorkspaceStatus): string {
-  const warm = workspace.snapshotTokens > 0 ? `, ${count(Math.min(workspace.warmTokens, workspace.snapshotTokens))} of them warm` : '';
-  return `${workspace.root}: ${workspace.state}, ${count(workspace.files)} files, ${count(workspace.snapshotTokens)} tokens${warm}`;
+  const parts = [workspace.state, `${count(workspace.files)} files`, `${count(workspace.prefixTokens)} tokens`, `${workspace.residency} (${count(workspace.warmTokens)} warm)`];
+  if (workspace.waitsFor !== '') parts.push(workspace.waitsFor);
+  return `${workspace.root}: ${parts.join(', ')}`;
 }

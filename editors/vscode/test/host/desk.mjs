@@ -165,6 +165,8 @@ export class Desk {
     await this.page.mouse.down();
     await this.page.mouse.move(...to, { steps: 5 });
     await this.page.mouse.up();
+    await this.page.mouse.move(from[0], 10);
+    await this.page.waitForTimeout(400); // the mark of the edge fades
   }
 
   do_picture({ name }) {

@@ -291,21 +291,48 @@ const TESTS: Record<string, () => Promise<void>> = {
     await until('the question', async () => (await texts('.question-text')).at(-1)?.includes('- line 13: The level may be above one'));
     await answered();
     assert.deepEqual(await texts('.failure'), []);
-    if ((await texts('.proposal')).length === 0) {
-      // A daemon without edits in its language server: said so, and not offered again.
-      assert.match((await texts('.notices')).join(), /makes no edits in the editor yet/);
-      assert.ok((await act<string | null>('attribute', { selector: 'option[value="edit"]', name: 'disabled' })) !== null);
-    } else {
-      await until('the refactor preview', async () => (await act<string[]>('texts', { selector: '.bulk-edit-panel .monaco-list-row' })).length > 0);
-      assert.equal(editor.document.getText(), before, 'nothing is changed before it is seen');
-      await picture('vscode-edit');
-      await act('click', { selector: '.bulk-edit-panel .edit-checkbox' });
-      await act('click', { selector: '.bulk-edit-panel .monaco-button', text: 'Apply' });
-      await until('the change', () => editor.document.lineAt(12).text === '        self.level = clamp(level)');
-      await edit(uri, 0, 0);
-      await vscode.commands.executeCommand('undo');
-      await until('one undo', () => editor.document.getText() === before);
-    }
+    await until('the refactor preview', async () => (await act<string[]>('texts', { selector: '.bulk-edit-panel .monaco-list-row' })).length > 0);
+    assert.equal(editor.document.getText(), before, 'nothing is changed before it is seen');
+    assert.deepEqual(await texts('.proposal li span'), ['lamp/lamp.py', '1 change']);
+    await picture('vscode-edit');
+    await act('click', { selector: '.bulk-edit-panel .edit-checkbox' });
+    await act('click', { selector: '.bulk-edit-panel .monaco-button', text: 'Apply' });
+    await until('the change', () => editor.document.lineAt(12).text === '        self.level = clamp(level)');
+    await until('that the answer says so', async () => (await texts('.proposal strong')).join() === 'Edits applied');
+    await edit(uri, 0, 0);
+    await vscode.commands.executeCommand('undo');
+    await until('one undo', () => editor.document.getText() === before);
+    problems.dispose();
+    await tidy();
+  },
+
+  async 'refuses edits of a text that has changed since'() {
+    await fresh();
+    const editor = await edit(file(0, 'lamp.py'), 0, 0);
+    await openChat();
+    await act('select', { selector: 'select[title="What is wanted"]', label: 'Edit' });
+    await ask('The level may be above one');
+    await answered();
+    await editor.edit((change) => change.insert(new vscode.Position(0, 0), '# new\n'));
+    await click('.proposal button', 'Review and apply');
+    await vscode.commands.executeCommand('notifications.showList');
+    await until('the refusal', async () => (await act<string[]>('texts', { selector: '.notification-list-item-message' })).join().includes('changed since this answer was made'));
+    await act('select', { selector: 'select[title="What is wanted"]', label: 'Ask' });
+    await vscode.commands.executeCommand('notifications.clearAll');
+    await edit(file(0, 'lamp.py'));
+    await tidy();
+  },
+
+  async 'offers the server’s fixes in the light bulb menu'() {
+    const problems = vscode.languages.createDiagnosticCollection('test');
+    const uri = file(0, 'lamp.py');
+    await edit(uri, 12, 8);
+    const place = new vscode.Range(12, 8, 12, 30);
+    problems.set(uri, [new vscode.Diagnostic(place, 'The level may be above one', vscode.DiagnosticSeverity.Warning)]);
+    const kind = vscode.CodeActionKind.QuickFix.value;
+    const found = await vscode.commands.executeCommand<vscode.CodeAction[]>('vscode.executeCodeActionProvider', uri, place, kind, 1);
+    assert.deepEqual(found.map((action) => action.title), ['Laguna: Fix: The level may be above one']);
+    assert.equal(found[0]?.edit?.size, 1);
     problems.dispose();
     await tidy();
   },

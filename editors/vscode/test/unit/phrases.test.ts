@@ -17,10 +17,10 @@ const usage: Usage = {
   profile: 'laguna-xs',
   finishReason: 'stop',
 };
-const root: WorkspaceStatus = { root: '/r', state: 'ready', snapshot: '', files: 5120, snapshotTokens: 165_000, overlayTokens: 0, overlaySeq: 0, warmTokens: 96_000 };
+const root = { root: '/r', state: 'open', files: 5120, prefixTokens: 165_000, warmTokens: 96_000, residency: 'evicted', waitsFor: '' } as WorkspaceStatus;
 
 function status(phase: string, kind: EditorStatus['kind'], more: Partial<EditorStatus> = {}): EditorStatus {
-  const engine = { reason: '', warnings: [], phase, detail: '', since: 0, pid: null, restarts: 0, error: null, advice: null, profile: '', model: '', context: 0 };
+  const engine = { phase, detail: '', since: 0, pid: null, restarts: 0, error: null, advice: null, profile: '', model: '', context: 0 } as EditorStatus['engine'];
   return { busy: false, kind, message: 'As it is', command: null, engine, workspaces: [], ...more };
 }
 
@@ -44,8 +44,9 @@ test('the status bar tells the engine’s phases apart', () => {
   assert.equal(statusLine(status('backoff', 'Warning')).level, 'warning');
   assert.equal(statusLine(status('failed', 'Error')).level, 'error');
   assert.match(statusLine(status('stopped', 'Inactive')).text, /circle-slash/);
-  const warming = status('ready', 'Normal', { workspaces: [root, { ...root, state: 'warming' }] });
+  const warming = status('ready', 'Normal', { workspaces: [root, { ...root, residency: 'warming' }] });
   assert.equal(statusLine(warming).text, '$(loading~spin) Laguna: reading 96K of 165K tokens');
   assert.equal(statusLine(warming).spoken, 'Laguna: As it is, reading 96K of 165K tokens');
-  assert.equal(rootLine(root), '/r: ready, 5,120 files, 165,000 tokens, 96,000 of them warm');
+  assert.equal(rootLine(root), '/r: open, 5,120 files, 165,000 tokens, evicted (96,000 warm)');
+  assert.match(rootLine({ ...root, waitsFor: 'another root is pinned' }), /, another root is pinned$/);
 });
