@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import pty
 import signal
 import subprocess
 import sys
-import termios
 from pathlib import Path
 from typing import Any
 
@@ -133,7 +131,6 @@ def test_on_a_terminal_it_asks_before_it_writes(
         stdout=terminal,
         stderr=terminal,
         start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
     )
     os.close(terminal)
     said = b""
@@ -141,7 +138,10 @@ def test_on_a_terminal_it_asks_before_it_writes(
         said += os.read(main, 4096)
     assert b"\x1b[32m+uno 0\x1b[0m" in said, "the diff is coloured"
     assert texts(repo) == {"one"}, "nothing is written before the answer"
-    os.write(main, typed)
+    if typed == b"\x03":
+        working.send_signal(signal.SIGINT)
+    else:
+        os.write(main, typed)
     while True:
         try:
             if not os.read(main, 4096):

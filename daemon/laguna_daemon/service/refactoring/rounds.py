@@ -152,7 +152,8 @@ class Refactoring:
         structured = await self._structured(batch) if self._request.structured else None
         extras = (*extras, *(extra for item in batch for extra in item.extras))
         prompt = await self._prompt(text, extras)
-        expected = min(self._service.hosting.resident.common(prompt.ids), prompt.prefix_tokens)
+        expected = min(self._service.hosting.resident.ever(prompt.ids), prompt.prefix_tokens)
+        self._service.warmer.asked(self._opened, prompt)
         answer, spoken = Answer(self._emit), Spoken()
         try:
             await self._speaker.speak(prompt, spoken, answer.feed, structured)
