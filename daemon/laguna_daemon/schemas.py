@@ -687,6 +687,21 @@ class ContextResult(Wire):
     notices: list[str] = []
 
 
+class WarmParams(LspParams):
+    """``laguna/warm``: as WarmRequest, for ``root`` (URI or path) or else the first workspace folder."""
+
+    root: str | None = None
+    action: Literal["warm", "pin", "unpin", "stop"] = "warm"
+    work_done_token: ProgressToken | None = None
+
+
+class WarmResult(Wire):
+    """How it went; ``usage`` of a warm-up that was awaited."""
+
+    notices: list[str] = []
+    usage: Usage | None = None
+
+
 class StatusCommand(Wire):
     """What the user can do about a status: a command for ``workspace/executeCommand``."""
 

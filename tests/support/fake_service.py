@@ -18,10 +18,14 @@ from laguna_daemon.schemas import (
     ConversationTurn,
     EngineStatus,
     Event,
+    NoticeEvent,
+    ProgressEvent,
     Status,
     TextEvent,
     Usage,
     UsageEvent,
+    WarmRequest,
+    WorkspaceStatus,
 )
 
 
@@ -81,6 +85,7 @@ class FakeService:
         self.conversations = FakeConversations()
         self.sessions = 0
         self.started = 0
+        self.warmed: list[WarmRequest] = []
         self.shown: dict[str, str] = {}
         self.account: dict[str, Any] = {}
         self.described: list[ContextRequest] = []
@@ -105,7 +110,7 @@ class FakeService:
         """Let held answers go on."""
         self._release.set()
 
-    def set_engine(self, **engine: str) -> None:
+    def set_engine(self, **engine: Any) -> None:
         """Change the engine's status and tell the watchers."""
         self._status = self._status.model_copy(update={"engine": EngineStatus(**engine)})
         for queue in self._watchers:
@@ -137,6 +142,18 @@ class FakeService:
         finally:
             self.running -= 1
             self.aborted += not done
+
+    async def warm(self, request: WarmRequest) -> AsyncGenerator[Event, None]:
+        self.warmed.append(request)
+        yield ProgressEvent(stage="prefill", message="Warm-up", done=96_000, total=190_000)
+        yield NoticeEvent(message="warm")
+        yield UsageEvent(usage=Usage(prompt_tokens=9))
+
+    def set_workspaces(self, *workspaces: WorkspaceStatus) -> None:
+        """Change the roots of the status and tell the watchers."""
+        self._status = self._status.model_copy(update={"workspaces": list(workspaces)})
+        for queue in self._watchers:
+            queue.put_nowait(self._status)
 
     async def complete(self, request: CompleteRequest) -> CompleteResult:
         self.completed.append(request)

@@ -15,6 +15,7 @@ from laguna_daemon.schemas import (
     ConversationTurn,
     Event,
     Status,
+    WarmRequest,
 )
 
 
@@ -81,6 +82,9 @@ class ServicePort(Protocol):
 
     def ask(self, request: AskRequest) -> AsyncGenerator[Event, None]:
         """Events of one answer; closing the generator aborts the generation in the engine."""
+
+    def warm(self, request: WarmRequest) -> AsyncGenerator[Event, None]:
+        """Events of a warm-up, which goes on when the generator is closed."""
 
     async def complete(self, request: CompleteRequest) -> CompleteResult:
         """One completion; cancelling aborts the generation in the engine."""

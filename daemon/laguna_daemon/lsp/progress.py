@@ -9,6 +9,7 @@ from lsprotocol import types
 
 from laguna_daemon.lsp.adapter import Peer
 from laguna_daemon.lsp.errors import ResponseError
+from laguna_daemon.schemas import ProgressEvent
 
 _tokens = itertools.count(1)
 CREATE_TIMEOUT = 5.0
@@ -74,3 +75,20 @@ class WorkDone:
 def percent(done: int | None, total: int | None) -> int | None:
     """Whole percent of `total`, None if either is unknown."""
     return None if done is None or not total else min(100, 100 * done // total)
+
+
+def amount(done: int, total: int) -> str:
+    """`96K of 190K`, as people read it."""
+    return f"{_short(done)} of {_short(total)}"
+
+
+def show(bar: WorkDone, event: ProgressEvent) -> None:
+    """Put work before an answer on its bar."""
+    message = event.message
+    if event.done is not None and event.total:
+        message += f" {amount(event.done, event.total)}" + (" tokens" if event.stage == "prefill" else "")
+    bar.report(message, percent(event.done, event.total))
+
+
+def _short(count: int) -> str:
+    return f"{count // 1000}K" if count >= 10_000 else str(count)

@@ -13,13 +13,14 @@ from laguna_daemon.lsp.configuration import Configuration
 from laguna_daemon.lsp.features.actions import OPTIONS, Actions
 from laguna_daemon.lsp.features.chat import Chat
 from laguna_daemon.lsp.features.commands import Commands
-from laguna_daemon.lsp.features.completion import Completion
 from laguna_daemon.lsp.features.context import ContextAccount
 from laguna_daemon.lsp.features.conversations import ConversationList
 from laguna_daemon.lsp.features.questions import Questions
 from laguna_daemon.lsp.features.status import StatusReport
-from laguna_daemon.lsp.features.suggesting import Suggester
+from laguna_daemon.lsp.features.warming import Warming
 from laguna_daemon.lsp.features.workspace_edit import Abilities
+from laguna_daemon.lsp.inline.completion import Completion
+from laguna_daemon.lsp.inline.suggesting import Suggester
 from laguna_daemon.lsp.ports import ServicePort
 from laguna_daemon.lsp.roots import Locator
 from laguna_daemon.lsp.text.documents import Documents
@@ -27,7 +28,14 @@ from laguna_daemon.lsp.text.positions import Encoding
 from laguna_daemon.lsp.text.sync import Sync
 from laguna_daemon.lsp.text.uris import to_path
 from laguna_daemon.lsp.workspaces import FindRoot, Workspaces
-from laguna_daemon.schemas import ChatParams, CompletionEvent, ContextParams, ConversationsParams, StatusParams
+from laguna_daemon.schemas import (
+    ChatParams,
+    CompletionEvent,
+    ContextParams,
+    ConversationsParams,
+    StatusParams,
+    WarmParams,
+)
 
 _log = logging.getLogger(__name__)
 
@@ -56,7 +64,8 @@ class Session:
         questions = Questions(self.documents, locator, self._configuration)
         self._chat = Chat(service, self._peer, self.documents, questions)
         self._actions = Actions(self.documents, self._chat, self._configuration)
-        self._commands = Commands(service, self._peer, self.completion, self._actions)
+        self._warming = Warming(service, self._peer, locator)
+        self._commands = Commands(service, self._peer, self.completion, self._actions, self._warming)
         self._context = ContextAccount(service, locator)
         self._conversations = ConversationList(service, locator)
         self._status = StatusReport(service, self._peer)
@@ -106,6 +115,7 @@ class Session:
         ask("laguna/chat", self._chat.chat, ChatParams)
         ask("laguna/context", self._context.context, ContextParams)
         ask("laguna/conversations", self._conversations.conversations, ConversationsParams)
+        ask("laguna/warm", self._warming.warm, WarmParams)
         ask("laguna/status", self._status.status, StatusParams)
 
     def _initialize(self, params: types.InitializeParams, capabilities: types.ServerCapabilities) -> None:

@@ -212,9 +212,10 @@ async def test_superseded_completions_stop_in_the_engine(slow, editor, repo):
     client.open(uri, "x = ")
     ids = []
     for version in range(2, 8):
-        ids.append(client.start("textDocument/inlineCompletion", inline(uri, 0, 4)))
+        end = 2 + version
+        ids.append(client.start("textDocument/inlineCompletion", inline(uri, 0, end)))
         await eventually(lambda: probe(slow).running() == 1, "the engine works on the newest only")
-        client.change(uri, version, edit((0, 4), (0, 4), "a"))
+        client.change(uri, version, edit((0, end), (0, end), "a"))
     for each in ids:
         assert (await client.answer(each))["result"] is None
     idle(slow)

@@ -19,6 +19,8 @@ from laguna_daemon.schemas import (
     ConversationsResult,
     EditorSettings,
     EditorStatus,
+    WarmParams,
+    WarmResult,
     Wire,
 )
 
@@ -33,6 +35,8 @@ OBJECTS: dict[str, type[Wire]] = {
     "context-result": ContextResult,
     "context-why": ContextWhy,
     "status": EditorStatus,
+    "warm-params": WarmParams,
+    "warm-result": WarmResult,
 }
 
 

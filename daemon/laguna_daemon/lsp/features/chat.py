@@ -17,7 +17,7 @@ from laguna_daemon.lsp.errors import Code, ResponseError
 from laguna_daemon.lsp.features.questions import Questions
 from laguna_daemon.lsp.features.workspace_edit import Abilities, Basis, CannotEdit, OpenFile, propose
 from laguna_daemon.lsp.ports import ServicePort
-from laguna_daemon.lsp.progress import WorkDone, percent
+from laguna_daemon.lsp.progress import WorkDone, show
 from laguna_daemon.lsp.text.documents import Documents
 from laguna_daemon.schemas import (
     AskRequest,
@@ -153,7 +153,7 @@ class Chat:
                     if seen is not None and seen.shown is None and request.root is not None:
                         seen.shown = asyncio.create_task(self._service.seen(request.root))
                 elif bar is not None and isinstance(event, ProgressEvent):
-                    _report(bar, event)
+                    show(bar, event)
                 self._take(params, event, reply)
                 await self._peer.drain()
         if reply.result is None:
@@ -184,15 +184,3 @@ class Chat:
         if params.work_done_token is not None:
             return WorkDone(self._peer, "Laguna", params.work_done_token)
         return WorkDone(self._peer, "Laguna") if self.server_progress else None
-
-
-def _report(bar: WorkDone, event: ProgressEvent) -> None:
-    amount = ""
-    if event.done is not None and event.total:
-        amount = f" {_short(event.done)} of {_short(event.total)}"
-        amount += " tokens" if event.stage == "prefill" else ""
-    bar.report(event.message + amount, percent(event.done, event.total))
-
-
-def _short(count: int) -> str:
-    return f"{count // 1000}K" if count >= 10_000 else str(count)

@@ -10,12 +10,13 @@ from lsprotocol import types
 from laguna_daemon.lsp.adapter import Peer
 from laguna_daemon.lsp.errors import invalid_params
 from laguna_daemon.lsp.features.actions import EDIT, Actions
-from laguna_daemon.lsp.features.completion import ACCEPTED, Completion
-from laguna_daemon.lsp.features.status import OPEN_LOG, START_ENGINE
+from laguna_daemon.lsp.features.status import OPEN_LOG, START_ENGINE, WARM
+from laguna_daemon.lsp.features.warming import Warming
+from laguna_daemon.lsp.inline.completion import ACCEPTED, Completion
 from laguna_daemon.lsp.ports import ServicePort
 from laguna_daemon.lsp.text.uris import from_path
 from laguna_daemon.paths import log_dir
-from laguna_daemon.schemas import CompletionEvent
+from laguna_daemon.schemas import CompletionEvent, WarmParams, WarmResult
 
 Command = Callable[[list[Any]], Awaitable[Any]]
 
@@ -23,16 +24,20 @@ Command = Callable[[list[Any]], Awaitable[Any]]
 class Commands:
     """One client's commands, by name."""
 
-    def __init__(self, service: ServicePort, peer: Peer, completion: Completion, actions: Actions) -> None:
+    def __init__(
+        self, service: ServicePort, peer: Peer, completion: Completion, actions: Actions, warming: Warming
+    ) -> None:
         self._service = service
         self._peer = peer
         self._completion = completion
         self._actions = actions
+        self._warming = warming
         self._known: dict[str, Command] = {
             ACCEPTED: self._accepted,
             EDIT: self._edit,
             START_ENGINE: self._start_engine,
             OPEN_LOG: self._open_log,
+            WARM: self._warm,
         }
 
     @property
@@ -66,3 +71,8 @@ class Commands:
         """Show the engine's log in the editor; where it cannot open files, say where the log is."""
         path = log_dir() / "engine.log"
         return await self._peer.call(types.WINDOW_SHOW_DOCUMENT, {"uri": from_path(path), "takeFocus": True})
+
+    async def _warm(self, arguments: list[Any]) -> WarmResult:
+        if len(arguments) > 1 or not all(isinstance(each, str) for each in arguments):
+            raise invalid_params(f"{WARM} takes at most one argument, a root.")
+        return await self._warming.warm(WarmParams(root=arguments[0] if arguments else None))

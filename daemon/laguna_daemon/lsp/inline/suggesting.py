@@ -8,7 +8,7 @@ from pathlib import Path
 from laguna_daemon.completion import filters, window
 from laguna_daemon.errors import EngineUnavailable
 from laguna_daemon.lsp.configuration import Configuration
-from laguna_daemon.lsp.features.related import Related
+from laguna_daemon.lsp.inline.related import Related
 from laguna_daemon.lsp.ports import ServicePort
 from laguna_daemon.lsp.roots import Locator
 from laguna_daemon.lsp.text.documents import Document, Documents, Place

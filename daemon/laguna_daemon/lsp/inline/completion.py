@@ -16,7 +16,7 @@ from laguna_daemon.completion.debounce import Debounce
 from laguna_daemon.completion.filters.brackets import without_doubled_closers
 from laguna_daemon.completion.suggestions import Suggestions
 from laguna_daemon.lsp.configuration import Configuration
-from laguna_daemon.lsp.features.suggesting import Question, Suggester
+from laguna_daemon.lsp.inline.suggesting import Question, Suggester
 from laguna_daemon.lsp.text.documents import Documents, Place
 from laguna_daemon.lsp.text.positions import to_column
 from laguna_daemon.schemas import CompletionEvent
