@@ -17,7 +17,8 @@ from laguna_daemon.cli.proposals import Person
 from laguna_daemon.cli.writing import Writer
 from laguna_daemon.errors import CheckFailed, EditsRefused
 from laguna_daemon.schemas import CheckEvent, Event, FailedCheck, ProposalEvent, RefactorRequest, ReportEvent
-from laguna_daemon.service.refactoring.wire import from_wire
+from laguna_daemon.service.refactoring.turn import total
+from laguna_daemon.service.refactoring.wire import described, from_wire
 
 
 @dataclass(frozen=True)
@@ -70,7 +71,7 @@ class Job:
         self._show = show
         self._confirm = confirm
         self._writer = Writer(root)
-        self._rounds = 0
+        self._reports: list[ReportEvent] = []
 
     def run(self) -> None:
         """Propose, show and, if that is wished, write and check. Raises EditsRefused and CheckFailed."""
@@ -84,7 +85,7 @@ class Job:
         try:
             self._finish(report, changes)
         finally:
-            self._show.result(report)
+            self._show.result(_merged(self._reports, self._writer.changes))
 
     def _finish(self, report: ReportEvent, changes: edits.ChangeSet) -> None:
         wish = self._wish
@@ -105,13 +106,13 @@ class Job:
             self._write(report, changes)
 
     def _write(self, report: ReportEvent, changes: edits.ChangeSet) -> None:
-        self._show.written(self._writer.apply(changes))
-        if self._wish.check is None:
-            return
+        check = self._wish.check
         try:
-            failed = self._check(self._wish.check, report)
+            self._show.written(self._writer.apply(changes))
+            failed = self._check(check, report) if check is not None else None
         except BaseException:  # an error on the way, Ctrl-C too: unchecked edits do not stay
-            self._take_back()
+            if check is not None:
+                self._take_back()
             raise
         if failed is not None:
             kept = not self._take_back()
@@ -132,10 +133,10 @@ class Job:
         while True:
             checked = run_check(command, self._root, echo=isinstance(self._show, Person))
             self._show.event(checked)
-            left = self._request.max_rounds - self._rounds
+            left = self._request.max_rounds - sum(one.rounds for one in self._reports)
             if checked.exit_code == 0:
                 return None
-            if left < 1:
+            if left < 1 or self._request.structured:
                 return checked
             failure = FailedCheck(command=command, exit_code=checked.exit_code, output=checked.output)
             update = {"check": failure, "conversation": report.conversation, "max_rounds": left}
@@ -155,9 +156,25 @@ class Job:
                 if isinstance(event, ProposalEvent):
                     changes = from_wire(self._root, event.files)
                 elif isinstance(event, ReportEvent):
-                    self._rounds += event.rounds
+                    self._reports.append(event)
                     return event, changes
         raise EditsRefused("The refactoring ended without its report; nothing was written.", "Try again.")
+
+
+def _merged(reports: list[ReportEvent], written: edits.ChangeSet | None) -> ReportEvent:
+    """One report of all that was proposed: the first, with what the corrections of a check have added."""
+    first = reports[0]
+    if len(reports) == 1:
+        return first
+    update = {
+        "done": described(written.changes) if written is not None else first.done,
+        "refused": reports[-1].refused,
+        "notes": list(dict.fromkeys(note for one in reports for note in one.notes)),
+        "rounds": sum(one.rounds for one in reports),
+        "turns": sum(one.turns for one in reports),
+        "usage": total([one.usage for one in reports]),
+    }
+    return first.model_copy(update=update)
 
 
 def _why_none(report: ReportEvent) -> str:

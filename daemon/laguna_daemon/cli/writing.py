@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from laguna_daemon import edits
@@ -11,6 +14,16 @@ from laguna_daemon.errors import EditsRefused
 from laguna_daemon.schemas import UnsavedRequest
 from laguna_daemon.service.refactoring.recovery import journal_dir
 from laguna_daemon.service.refactoring.wire import compose
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Ctrl-C waits until every file is in its place: it would leave the rest to recovery."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class Writer:
@@ -29,6 +42,10 @@ class Writer:
         and its kinds; nothing of ``changes`` is written then.
         """
         self._refuse_unsaved(changes)
+        with _uninterrupted():
+            return self._apply(changes)
+
+    def _apply(self, changes: edits.ChangeSet) -> str:
         if self.edit is None or self.changes is None:
             self.edit = edits.apply(changes, journal_dir())
             self.changes = changes
@@ -36,7 +53,7 @@ class Writer:
             return self.edit
         both = compose(self.changes, changes)
         if not both.changes:
-            self.undo()
+            self._undo()
             raise EditsRefused("The last round takes all edits back.", "Nothing is changed.")
         self._await_next_second()
         earlier, self.edit = self.edit, None
@@ -50,10 +67,14 @@ class Writer:
         """Take everything back; False if nothing was written. Raises FilesChanged if files were changed since."""
         if self.edit is None:
             return False
+        with _uninterrupted():
+            self._undo()
+        return True
+
+    def _undo(self) -> None:
         self._await_next_second()
         edits.undo(self._root, journal_dir(), self.edit)
         self.edit = self.changes = None
-        return True
 
     def _await_next_second(self) -> None:
         """Two versions of a file within one second look the same to what compares whole seconds and sizes: a check

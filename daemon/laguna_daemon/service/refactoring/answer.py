@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 from laguna_daemon import edits
 from laguna_daemon.schemas import Event, FileEvent, TextEvent
+from laguna_daemon.service.refactoring import tasks
 
-_FILE = re.compile(r"^\s*(?:[-*]\s+)?FILE:?\s+`?([^`\n]+?)`?\s*(?:\s[-\u2013\u2014]\s.*|:\s.*)?$")
+_FILE = re.compile(r"^\s*(?:[-*]\s+)?FILE:?\s+`?([^`\n]+?)`?\s*(?:\s[-\u2013\u2014]\s.*|:\s.*|\s\(.*\))?$")
 _SKIP = re.compile(r"^\s*(?:[-*]\s+)?SKIP:?\s+`?([^`\s:][^`:\n]*?)`?\s*(?::|\s[-\u2013\u2014])\s*(\S.*?)\s*$")
 _OPERATION = {
     edits.Replace: "edit",
@@ -67,7 +68,8 @@ class Answer:
             if skip := _SKIP.match(line):
                 self.skipped[_path(skip[1])] = skip[2]
             elif file := _FILE.match(line):
-                self.named[_path(file[1])] = None
+                if (path := _path(file[1])) != tasks.EXAMPLE:
+                    self.named[path] = None
             else:
                 rest.append(line)
         if rest:

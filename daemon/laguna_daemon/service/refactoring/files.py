@@ -67,7 +67,7 @@ def find(root: Path, selection: Selection, scope: Scope, instruction: str, texts
     entries = [
         entry
         for entry in list_files(root, selection).entries
-        if entry.kind == "file" and scope.allows(entry.path) and not forbidden(entry.path)
+        if entry.kind == "file" and scope.allows(entry.path) and not forbidden(entry.path) and _spelled(entry.path)
     ]
     if not entries and scope.globs:
         raise UsageError(
@@ -92,6 +92,11 @@ def read(root: Path, path: str, selection: Selection) -> Document | None:
     entry = refresh(root, [path], {}, selection)[path]
     found = read_file(root, entry) if entry is not None and not forbidden(path) else None
     return found if isinstance(found, Document) else None
+
+
+def _spelled(path: str) -> bool:
+    """Whether a model can write the path at all: names of bytes that are no text cannot be written."""
+    return not any("\ud800" <= character <= "\udfff" for character in path)
 
 
 def _look(path: str, text: str, names: Sequence[str], search: _Search) -> None:

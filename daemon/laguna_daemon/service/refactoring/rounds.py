@@ -149,7 +149,8 @@ class Refactoring:
 
     async def _turn(self, text: str, batch: Batch = (), extras: Extras = ()) -> None:
         seen = await self._look_again(batch)
-        structured = await self._structured(batch) if self._request.structured else None
+        bound = self._request.structured and (batch or self.rounds == 1)
+        structured = await self._structured(batch) if bound else None
         extras = (*extras, *(extra for item in batch for extra in item.extras))
         prompt = await self._prompt(text, extras)
         expected = min(self._service.hosting.resident.ever(prompt.ids), prompt.prefix_tokens)
@@ -214,13 +215,14 @@ class Refactoring:
         self._references = await asyncio.to_thread(
             references.resolve, root, request.references, self.buffers, selection
         )
+        if request.check is not None:
+            return
         scope = Scope(request.paths)
         self._plan = await asyncio.to_thread(files.find, root, selection, scope, request.instruction, self.buffers)
         self._tasks = tasks.Tasks(request.instruction, self._plan.names, request.paths)
         for note in self._plan.notes:
             self._emit(NoticeEvent(message=note))
-        if request.check is None:
-            self.ledger.expect(self._plan.files)
+        self.ledger.expect(self._plan.files)
         held = sorted(self.buffers.keys() & {planned.path for planned in self._plan.files})
         if held and request.target == "disk":
             message = f"Unsaved in an editor, so edits of them will be refused: {', '.join(held)}. Save them first."

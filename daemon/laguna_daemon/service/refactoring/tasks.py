@@ -8,9 +8,11 @@ from laguna_daemon import edits
 from laguna_daemon.service.refactoring import batches
 from laguna_daemon.service.refactoring.batches import Batch, Count
 
-_HOW = """\
-Before the first block, name every file that has to change, each on a line of its own: FILE path/of/file
-For a listed file that needs no change, write a line instead of a block: SKIP path/of/file: the reason
+EXAMPLE = "path/of/file"
+"""The path in the words below; a model that repeats them names no file."""
+_HOW = f"""\
+Before the first block, name every file that has to change, each on a line of its own: FILE {EXAMPLE}
+For a listed file that needs no change, write a line instead of a block: SKIP {EXAMPLE}: the reason
 """
 _DONE_SHOWN = 40
 
