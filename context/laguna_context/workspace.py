@@ -278,7 +278,7 @@ class Workspace:
             task_tokens=tail.size,
             snapshot=self._journal.snapshot.id,
             overlay_seq=self._journal.overlay.seq,
-            identity=self.identity,
+            identity=self._identity(thinking),
             buffers_used=tuple(sorted(p for p in buffers if (s := self._journal.seen.get(p)) and s.unsaved)),
             notes=tuple(notes),
             documents=places,
@@ -304,6 +304,10 @@ class Workspace:
         parts = [self._model, self._tokenizer.fingerprint, self._template.fingerprint, frames.FRAME_VERSION]
         text = json.dumps([*parts, os.fsencode(self.root).hex(), self._journal.snapshot.id])
         return hashlib.sha256(text.encode()).hexdigest()
+
+    def _identity(self, thinking: bool) -> str:
+        """The identity of the prefix that a prompt has: another one with thinking only if its head is another."""
+        return f"{self.identity}+thinking" if thinking and self._template.thinking_differs else self.identity
 
     # compaction --------------------------------------------------------------------------------------------------
 

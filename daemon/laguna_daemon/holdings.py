@@ -61,8 +61,13 @@ def take_away(found: list[Holding]) -> int:
     """Remove what is not to be kept, and the folders that are empty then; returns the bytes freed."""
     freed = 0
     for holding in found:
-        if not holding.kept:
+        if holding.kept:
+            continue
+        if holding.path.is_dir() and not holding.path.is_symlink():
             freed += discard(holding.path)
+        else:  # a socket is no regular file
+            holding.path.unlink(missing_ok=True)
+            freed += holding.size
     for folder in (data_dir() / _MODELS, data_dir(), cache_dir(), state_dir(), runtime_dir()):
         with contextlib.suppress(OSError):  # not empty: something in it is not ours
             folder.rmdir()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import jinja2
@@ -11,7 +12,10 @@ import pytest
 
 from laguna_context.template import CLOSING, OPENING, BrokenTemplate, ChatTemplate, load_template
 from laguna_context.tokens import Tokenizer
+from laguna_context.workspace import Workspace
 from support.laguna_tokenizer import CONTROLS, TEMPLATE
+
+Opener = Callable[..., Workspace]
 
 CHATML = (
     "{% for m in messages %}<system>{{ m.role }}\n{{ m.content | trim }}</system>\n{% endfor %}"
@@ -105,3 +109,19 @@ def test_the_sandbox_holds(laguna_model: Path, tokenizer: Tokenizer, tmp_path: P
     source = "{{ messages.__class__.__mro__[1].__subclasses__() }}" + CHATML
     with pytest.raises(BrokenTemplate):
         load_template(with_template(tmp_path / "m", laguna_model, source), tokenizer)
+
+
+def test_thinking_is_part_of_the_prefixs_identity_only_where_it_changes_the_head(
+    laguna_model: Path, tokenizer: Tokenizer, template: ChatTemplate, tmp_path: Path, open_workspace: Opener
+) -> None:
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / "a.py").write_text("A = 1\n")
+    source = "{% if enable_thinking %}<think>{% endif %}" + CHATML
+    other = load_template(with_template(tmp_path / "m", laguna_model, source), tokenizer)
+    for found, same in ((template, True), (other, False)):
+        space = open_workspace(root, template=found)
+        off, on = (space.prompt("Why?", thinking=thinking) for thinking in (False, True))
+        prefixes = [prompt.ids[: prompt.prefix_tokens].tolist() for prompt in (off, on)]
+        assert (prefixes[0] == prefixes[1]) is same
+        assert (off.identity == on.identity) is same

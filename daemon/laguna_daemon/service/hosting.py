@@ -78,6 +78,8 @@ class Hosting:
             choice, situation = await self._consider(asked)
             _refuse(await asyncio.to_thread(checks.look, situation))
             self._asked = asked
+            # Named before the old engine ends: whoever is cut off is told what comes.
+            self.choice = choice
             self.lives += 1
             await self._end()
             try:
