@@ -13,9 +13,7 @@ class Probe:
     """Talks to the engine on a Unix socket."""
 
     def __init__(self, socket: Path) -> None:
-        self._http = httpx.Client(
-            transport=httpx.HTTPTransport(uds=str(socket)), base_url="http://engine", timeout=30
-        )
+        self._http = httpx.Client(transport=httpx.HTTPTransport(uds=str(socket)), base_url="http://engine", timeout=30)
 
     def running(self) -> int:
         """Requests that the engine is working on or holds waiting."""
@@ -31,6 +29,16 @@ class Probe:
     def answers(self, *rules: dict[str, Any]) -> None:
         """Give the fake engine its script."""
         self._http.post("/control/answers", json=list(rules)).raise_for_status()
+
+    def complete(self, ids: list[int], output: int = 1) -> None:
+        """A request past the daemon."""
+        self._http.post("/v1/completions", json={"prompt": ids, "max_tokens": output}).raise_for_status()
+
+    def metric(self, name: str) -> float:
+        """One of the engine's counters."""
+        found = re.findall(rf"^vllm:{name}\{{[^}}]*\}} (\S+)", self._http.get("/metrics").text, re.M)
+        assert found, name
+        return sum(float(value) for value in found)
 
     def tokenize(self, messages: list[dict[str, str]]) -> list[int]:
         """The engine's own ids for a chat."""

@@ -41,6 +41,17 @@ class Toucher:
         if (self._round is None or self._round.done()) and self.due():
             self._round = asyncio.create_task(self.round(client))
 
+    async def before(self, client: AdmittedClient, ids: Ids) -> None:
+        """Work is about to begin: touch first what it would evict because the last touch is too long ago."""
+        for prefix in self.kept():
+            slack = self._work.residency.slack(prefix)
+            if slack is None or np_equal(prefix.ids, ids, min(prefix.warm, len(ids))):
+                continue
+            cost = len(ids) - self._work.residency.common(ids)
+            since = self._work.residency.since(prefix)
+            if 1 < since and cost <= slack < since + cost:
+                await self.touch(client, prefix)
+
     async def round(self, client: AdmittedClient) -> None:
         """Touch whatever is due."""
         tried: set[int] = set()
@@ -106,7 +117,7 @@ class Toucher:
         try:
             async with (
                 asyncio.timeout(_BOUND_S),
-                aclosing(client.generate(ids, _ONE, priority=TOUCH_PRIORITY)) as pieces,
+                aclosing(client.untouched(ids, _ONE, TOUCH_PRIORITY)) as pieces,
             ):
                 async for piece in pieces:
                     if isinstance(piece, Finish):

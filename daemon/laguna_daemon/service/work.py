@@ -97,9 +97,16 @@ class AdmittedClient(EngineClient):
         self, prompt: NDArray[np.uint32] | Sequence[int], sampling: Sampling, *, priority: int = 0
     ) -> AsyncGenerator[Piece | Finish, None]:
         """As EngineClient's. Raises OverBudget where the prompt does not fit the pool, or too many wait."""
-        work = self.work
-        await work.learn(self.inner)
+        await self.work.learn(self.inner)
         ids = np.asarray(prompt, dtype=np.uint32)
+        await self.work.toucher.before(self, ids)
+        async with aclosing(self.untouched(ids, sampling, priority)) as pieces:
+            async for piece in pieces:
+                yield piece
+
+    async def untouched(self, ids: Ids, sampling: Sampling, priority: int) -> AsyncGenerator[Piece | Finish, None]:
+        """The same without a look at what it may evict."""
+        work = self.work
         async with work.admission.admit(ids, sampling.max_tokens, priority):
             meter = _Meter(work, ids)
             try:
