@@ -15,7 +15,7 @@ from laguna_daemon.lifecycle import ensure_running
 from laguna_daemon.lifecycle import status as daemon_status
 from laguna_daemon.lifecycle import stop as stop_daemon
 from laguna_daemon.paths import log_dir
-from laguna_daemon.schemas import Status
+from laguna_daemon.schemas import Status, WorkspaceStatus
 
 _LOGS = {"daemon": "daemon.log", "engine": "engine.log"}
 
@@ -116,7 +116,20 @@ def _lines(found: Status) -> list[str]:
         lines.append(f"         {engine.advice}")
     lines += [
         f"Root     {root.root}: {root.state}, {root.files:,} files, {root.snapshot_tokens:,} tokens"
-        f" + {root.overlay_tokens:,} of changes"
+        f" + {root.overlay_tokens:,} of changes; {_residency(root)}"
         for root in found.workspaces
     ]
     return lines
+
+
+def _residency(root: WorkspaceStatus) -> str:
+    parts = [root.residency]
+    if root.residency in ("warming", "cold") and root.prefix_tokens:
+        parts = [f"{root.residency}, {short(root.warm_tokens)} of {short(root.prefix_tokens)} tokens warm"]
+    if root.pinned:
+        parts.append("pinned")
+    if root.evictions:
+        parts.append(f"lost {root.evictions} times")
+    if root.waits_for:
+        parts.append(f"not warmed up: {root.waits_for}")
+    return ", ".join(parts)
