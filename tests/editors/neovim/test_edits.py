@@ -48,7 +48,7 @@ def nvim(edit, desk, lamp):
     desk.probe.answers({"when": WISH, "answer": ANSWER})
     nvim = edit(lamp)
     nvim.command(f"Laguna refactor {WISH}")
-    nvim.shows("Proposed edit: 2 files, +7 -0")
+    nvim.shows("Proposed edit: 2 files, +6 -0")
     return nvim
 
 
@@ -58,7 +58,7 @@ def text(nvim, path) -> str:
 
 
 def test_the_preview_is_a_diff_and_changes_nothing(nvim, lamp):
-    for line in ("--- lamp.py", '+    """A lamp."""', "+    def off(self):", "--- switch.py (new file)", "+SWITCH = 1"):
+    for line in ("--- lamp.py", '+    """A lamp."""', "+    def off(self):", "+++ switch.py (new file)", "+SWITCH = 1"):
         nvim.shows(line)
     assert text(nvim, lamp) == lamp.read_text()
     assert not (lamp.parent / "switch.py").exists()

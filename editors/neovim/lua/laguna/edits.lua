@@ -1,12 +1,14 @@
---- Workspace edits of the protocol: what they do to which file, whether they still fit, and doing it in one step.
+--- Workspace edits of the protocol: what they make of which file, whether they still fit, and doing it in one step.
+--- Text edits are computed here, once: what the preview shows is what is applied, on every Neovim.
 local M = {}
 
 ---@class laguna.Change of one file
 ---@field path string
 ---@field kind 'edit'|'create'|'rename'|'delete'
----@field before string[]
----@field after string[]
+---@field before string lines end in "\n" alone
+---@field after string
 ---@field from? string where a renamed file was
+---@field operation? table of the protocol, for a kind that is no edit
 
 --- The parts of an edit, in order, in the newer of the protocol's two forms.
 local function parts(edit)
@@ -22,62 +24,93 @@ end
 
 --- The buffer that holds a file now, if it is loaded.
 local function loaded(path)
-  local buf = vim.fn.bufnr('^' .. vim.fn.fnameescape(path) .. '$')
-  for _, each in ipairs(buf > 0 and { buf } or vim.api.nvim_list_bufs()) do
-    if vim.api.nvim_buf_get_name(each) == path and vim.api.nvim_buf_is_loaded(each) then
-      return each
+  for _, buf in ipairs(vim.api.nvim_list_bufs()) do
+    if vim.api.nvim_buf_is_loaded(buf) and vim.api.nvim_buf_get_name(buf) == path then
+      return buf
     end
   end
 end
 
---- The lines of a file as Neovim would have them.
+--- The text of a buffer as the language server has it.
+local function buffer_text(buf)
+  local ends = vim.bo[buf].endofline or (vim.bo[buf].fixendofline and not vim.bo[buf].binary)
+  local text = table.concat(vim.api.nvim_buf_get_lines(buf, 0, -1, false), '\n')
+  return ends and text .. '\n' or text
+end
+
 local function read(path)
   local buf = loaded(path)
   if buf then
-    return vim.api.nvim_buf_get_lines(buf, 0, -1, false)
+    return buffer_text(buf)
   end
   local file = io.open(path, 'rb')
   if not file then
-    return {}
+    return ''
   end
-  local lines = vim.split(file:read('*a'), '\n', { plain = true })
+  local text = file:read('*a')
   file:close()
-  if lines[#lines] == '' then
-    table.remove(lines)
-  end
-  return vim.tbl_map(function(line)
-    return (line:gsub('\r$', ''))
-  end, lines)
+  return (text:gsub('\r\n', '\n'))
 end
 
---- `lines` after `edits`, computed by Neovim's own routine in a buffer that nobody sees.
-local function applied(lines, edits, encoding)
-  local buf = vim.api.nvim_create_buf(false, true)
-  vim.api.nvim_buf_set_lines(buf, 0, -1, false, lines)
-  vim.lsp.util.apply_text_edits(edits, buf, encoding)
-  local after = vim.api.nvim_buf_get_lines(buf, 0, -1, false)
-  vim.api.nvim_buf_delete(buf, { force = true })
-  if #lines == 0 and after[#after] == '' then
-    table.remove(after)
+--- Where each line of a text begins, in bytes from 1; the last is where a further line would.
+local function starts(text)
+  local found = { 1 }
+  for position in text:gmatch('()\n') do
+    table.insert(found, position + 1)
   end
-  return after
+  return found
 end
 
-local function operation(files, change)
-  local path = vim.uri_to_fname(change.newUri or change.uri)
-  if change.kind == 'rename' then
-    local from = vim.uri_to_fname(change.oldUri)
-    local lines = read(from)
-    return { path = path, from = from, kind = 'rename', before = lines, after = lines }
-  elseif change.kind == 'delete' then
-    return {
-      path = path,
-      kind = 'delete',
-      before = files[path] and files[path].after or read(path),
-      after = {},
-    }
+local function offset(text, lines, position, encoding)
+  local start = lines[position.line + 1]
+  if not start then
+    return #text + 1
   end
-  return { path = path, kind = 'create', before = {}, after = {} }
+  local line = text:sub(start, (lines[position.line + 2] or #text + 2) - 2)
+  return start + vim.str_byteindex(line, encoding, position.character, false)
+end
+
+--- `text` after edits that do not overlap, all of them about `text` as it is.
+---@param text string
+---@param edits lsp.TextEdit[]
+---@param encoding string
+---@return string
+function M.applied(text, edits, encoding)
+  local lines = starts(text)
+  local spans = {}
+  for index, edit in ipairs(edits) do
+    local first = offset(text, lines, edit.range.start, encoding)
+    local behind = offset(text, lines, edit.range['end'], encoding)
+    spans[index] = { first = first, behind = behind, index = index, new = edit.newText:gsub('\r\n?', '\n') }
+  end
+  table.sort(spans, function(a, b)
+    if a.first == b.first then
+      return a.index < b.index
+    end
+    return a.first < b.first
+  end)
+  local pieces, at = {}, 1
+  for _, span in ipairs(spans) do
+    table.insert(pieces, text:sub(at, span.first - 1))
+    table.insert(pieces, span.new)
+    at = math.max(at, span.behind)
+  end
+  table.insert(pieces, text:sub(at))
+  return table.concat(pieces)
+end
+
+local function operation(files, part)
+  local path = vim.uri_to_fname(part.newUri or part.uri)
+  local change = { path = path, kind = part.kind, operation = part, before = '', after = '' }
+  if part.kind == 'rename' then
+    change.from = vim.uri_to_fname(part.oldUri)
+    local earlier = files[change.from]
+    change.before = earlier and earlier.after or read(change.from)
+    change.after = change.before
+  elseif part.kind == 'delete' then
+    change.before = files[path] and files[path].after or read(path)
+  end
+  return change
 end
 
 --- What an edit does, file by file; several parts about one file become one.
@@ -86,65 +119,76 @@ end
 ---@return laguna.Change[]
 function M.changes(edit, encoding)
   local files, order = {}, {}
+  local function add(change)
+    files[change.path] = change
+    table.insert(order, change)
+  end
   for _, part in ipairs(parts(edit)) do
     if part.kind then
-      local change = operation(files, part)
-      files[change.path] = change
-      table.insert(order, change)
+      add(operation(files, part))
     else
       local path = vim.uri_to_fname(part.textDocument.uri)
-      local change = files[path]
-      if not change then
-        local lines = read(path)
-        change = { path = path, kind = 'edit', before = lines, after = lines }
-        files[path] = change
-        table.insert(order, change)
+      if not files[path] then
+        local text = read(path)
+        add({ path = path, kind = 'edit', before = text, after = text })
       end
-      change.after = applied(change.after, part.edits, encoding)
+      files[path].after = M.applied(files[path].after, part.edits, encoding)
     end
   end
   return order
 end
 
---- The files that have changed since the edit was made.
+--- The files that have changed since `changes` was computed.
+---@param changes laguna.Change[]
+---@return string[] paths
+function M.outdated(changes)
+  local found = {}
+  for _, change in ipairs(changes) do
+    local is_new = change.kind == 'create'
+    local source = change.from or change.path
+    local stale = is_new and vim.uv.fs_stat(source) ~= nil or not is_new and read(source) ~= change.before
+    if stale then
+      table.insert(found, source)
+    end
+  end
+  return found
+end
+
+--- The open files that had changed already when the edit came.
 ---@param edit lsp.WorkspaceEdit
 ---@return string[] paths
-function M.outdated(edit)
+function M.late(edit)
   local found = {}
   for _, part in ipairs(parts(edit)) do
-    local version = not part.kind and part.textDocument.version
-    local path = not part.kind and vim.uri_to_fname(part.textDocument.uri)
+    local document = not part.kind and part.textDocument
+    local path = document and vim.uri_to_fname(document.uri)
     local buf = path and loaded(path)
-    if buf and type(version) == 'number' and vim.lsp.util.buf_versions[buf] ~= version then
+    if buf and type(document.version) == 'number' and vim.lsp.util.buf_versions[buf] ~= document.version then
       table.insert(found, path)
     end
   end
   return found
 end
 
-local function text(lines)
-  return #lines > 0 and table.concat(lines, '\n') .. '\n' or ''
-end
+local notes = { create = ' (new file)', delete = ' (deleted)', rename = ' (renamed)', edit = '' }
 
-local headings = {
-  create = 'new file',
-  delete = 'deleted',
-}
+local function diff(change, options)
+  local compare = vim.text and vim.text.diff or vim.diff
+  return compare(change.before, change.after, options)
+end
 
 --- The changes as one unified diff.
 ---@param changes laguna.Change[]
 ---@param root string
 ---@return string[] lines
 function M.diff(changes, root)
-  local diff = vim.text and vim.text.diff or vim.diff
   local lines = {}
   for _, change in ipairs(changes) do
     local path = vim.fs.relpath(root, change.path) or change.path
     local from = change.from and (vim.fs.relpath(root, change.from) or change.from) or path
-    local note = headings[change.kind] and (' (%s)'):format(headings[change.kind]) or ''
-    vim.list_extend(lines, { ('--- %s%s'):format(from, note), '+++ ' .. path })
-    local hunks = diff(text(change.before), text(change.after), { result_type = 'unified', ctxlen = 3 })
-    vim.list_extend(lines, vim.split(vim.trim(hunks), '\n', { plain = true, trimempty = true }))
+    vim.list_extend(lines, { '--- ' .. from, '+++ ' .. path .. notes[change.kind] })
+    local hunks = diff(change, { result_type = 'unified', ctxlen = 3 })
+    vim.list_extend(lines, vim.split(hunks:gsub('\n$', ''), '\n', { plain = true, trimempty = true }))
   end
   return lines
 end
@@ -155,60 +199,57 @@ end
 ---@return integer removed
 function M.size(changes)
   local added, removed = 0, 0
-  for _, line in ipairs(M.diff(changes, '')) do
-    local sign = line:sub(1, 1)
-    local heading = line:match('^%-%-%- ') or line:match('^%+%+%+ ')
-    added = added + ((sign == '+' and not heading) and 1 or 0)
-    removed = removed + ((sign == '-' and not heading) and 1 or 0)
+  for _, change in ipairs(changes) do
+    for _, hunk in ipairs(diff(change, { result_type = 'indices' })) do
+      removed, added = removed + hunk[2], added + hunk[4]
+    end
   end
   return added, removed
+end
+
+--- Give a buffer the text after a change, touching only the lines that differ.
+local function replace(buf, change)
+  local current = { before = buffer_text(buf), after = change.after }
+  local lines = vim.split(change.after, '\n', { plain = true })
+  local hunks = diff(current, { result_type = 'indices' })
+  for index = #hunks, 1, -1 do
+    local first, count, new_first, new_count = unpack(hunks[index])
+    local from = count == 0 and first or first - 1
+    local new = vim.list_slice(lines, new_first, new_first + new_count - 1)
+    vim.api.nvim_buf_set_lines(buf, from, from + count, false, new)
+  end
+end
+
+local function sequence(buf)
+  return vim.fn.undotree(buf).seq_cur
 end
 
 ---@class laguna.Applied for taking it back
 ---@field bufs table<integer, {before: integer, after: integer}> undo states
 ---@field operations integer files created, renamed or deleted, which undo does not take back
 
-local function sequence(buf)
-  return vim.fn.undotree(buf).seq_cur
-end
-
---- Do it: every file is one step to undo.
----@param edit lsp.WorkspaceEdit
+--- Do it: in every buffer it is one step to undo.
+---@param changes laguna.Change[]
 ---@param encoding string
 ---@return laguna.Applied
-function M.apply(edit, encoding)
+function M.apply(changes, encoding)
   local done = { bufs = {}, operations = 0 }
-  for _, part in ipairs(parts(edit)) do
-    if part.kind then
+  for _, change in ipairs(changes) do
+    if change.operation then
       done.operations = done.operations + 1
-    else
-      local buf = vim.uri_to_bufnr(part.textDocument.uri)
-      if vim.uv.fs_stat(vim.uri_to_fname(part.textDocument.uri)) then
-        vim.fn.bufload(buf)
-      end
-      vim.bo[buf].undolevels = vim.bo[buf].undolevels -- setting it ends the step of what was done before
-      done.bufs[buf] = done.bufs[buf] or { before = vim.api.nvim_buf_is_loaded(buf) and sequence(buf) or 0 }
-      vim.bo[buf].buflisted = true
+      vim.lsp.util.apply_workspace_edit({ documentChanges = { change.operation } }, encoding)
     end
-  end
-  vim.lsp.util.apply_workspace_edit(M.unversioned(edit), encoding)
-  for buf, state in pairs(done.bufs) do
-    state.after = vim.api.nvim_buf_is_loaded(buf) and sequence(buf) or 0
+    if change.kind ~= 'delete' and change.before ~= change.after then
+      local buf = vim.fn.bufadd(change.path)
+      vim.fn.bufload(buf)
+      vim.bo[buf].buflisted = true
+      vim.bo[buf].undolevels = vim.bo[buf].undolevels -- setting it ends the step of what was done before
+      local before = sequence(buf)
+      replace(buf, change)
+      done.bufs[buf] = { before = before, after = sequence(buf) }
+    end
   end
   return done
-end
-
---- The edit without versions: they were compared before any part was applied, each part makes a new one.
----@param edit lsp.WorkspaceEdit
----@return lsp.WorkspaceEdit
-function M.unversioned(edit)
-  local copy = vim.deepcopy(edit)
-  for _, part in ipairs(copy.documentChanges or {}) do
-    if part.textDocument then
-      part.textDocument.version = nil
-    end
-  end
-  return copy
 end
 
 --- Take back what `apply` did, unless something was typed since.
@@ -221,7 +262,7 @@ function M.undo(done)
       vim.api.nvim_buf_call(buf, function()
         vim.cmd('silent undo ' .. state.before)
       end)
-    else
+    elseif vim.api.nvim_buf_is_valid(buf) then
       table.insert(kept, vim.api.nvim_buf_get_name(buf))
     end
   end

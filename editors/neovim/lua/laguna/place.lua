@@ -97,7 +97,7 @@ function M.named(text, root)
       local start = tonumber(first)
       local range = start and lines(start, tonumber(last) or start)
       table.insert(references, { uri = vim.uri_from_fname(file), range = range })
-      table.insert(labels, word)
+      table.insert(labels, range and word:gsub('[.:?!]+$', '') or path)
     end
   end
   return references, labels

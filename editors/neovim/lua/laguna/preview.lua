@@ -6,7 +6,7 @@ local window = require('laguna.window')
 
 local M = {}
 
----@type {edit: lsp.WorkspaceEdit, client_id: integer, encoding: string, root: string, buf: integer}?
+---@type {changes: laguna.Change[], encoding: string, root: string, buf: integer}?
 local proposal
 ---@type laguna.Applied?
 local last
@@ -35,6 +35,10 @@ end
 function M.open(edit, client)
   close()
   local root = client_of.root(client)
+  local late = edits.late(edit)
+  if #late > 0 then
+    return names(late, root) .. ' changed while the answer was written, so its edit does not fit. Ask again.'
+  end
   local changes = edits.changes(edit, client.offset_encoding)
   if #changes == 0 then
     return 'This answer proposes an edit that changes nothing.'
@@ -42,7 +46,7 @@ function M.open(edit, client)
   local added, removed = edits.size(changes)
   local lines = edits.diff(changes, root)
   local buf = window.scratch({ name = 'edit', filetype = 'diff', lines = lines })
-  proposal = { edit = edit, client_id = client.id, encoding = client.offset_encoding, root = root, buf = buf }
+  proposal = { changes = changes, encoding = client.offset_encoding, root = root, buf = buf }
   local win = window.open(buf, 'below', math.min(#lines + 1, math.floor(vim.o.lines / 2)))
   vim.api.nvim_win_set_cursor(win, { 1, 0 })
   vim.wo[win][0].winbar = ('Proposed edit: %d %s, +%d -%d%%=a apply  q discard'):format(
@@ -71,16 +75,16 @@ function M.apply()
     return notice.say('there is no proposed edit.')
   end
   local wanted = proposal
-  local stale = edits.outdated(wanted.edit)
+  local stale = edits.outdated(wanted.changes)
   if #stale > 0 then
     local which = names(stale, wanted.root)
-    return notice.fail(which .. ' changed since this edit was made, so nothing was applied. Ask again.')
+    return notice.fail(which .. ' changed since this edit was made; nothing was applied.')
   end
   close()
-  last = edits.apply(wanted.edit, wanted.encoding)
+  last = edits.apply(wanted.changes, wanted.encoding)
   local count = vim.tbl_count(last.bufs)
   notice.say(
-    ('applied to %d %s, not written yet: :wall writes, :Laguna undo takes back.'):format(
+    ('%d %s changed; :wall writes, :Laguna undo takes back.'):format(
       count,
       count == 1 and 'buffer' or 'buffers'
     )
