@@ -388,6 +388,13 @@ export interface ContextResult {
   notices: string[];
 }
 
+/** `laguna/warm`: as WarmRequest, for `root` (URI or path) or else the first workspace folder. */
+export interface WarmParams {
+  root?: string | null;
+  action?: 'warm' | 'pin' | 'unpin' | 'stop';
+  workDoneToken?: number | string | null;
+}
+
 /** What the user can do about a status: a command for `workspace/executeCommand`. */
 export interface StatusCommand {
   title: string;

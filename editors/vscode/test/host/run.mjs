@@ -14,7 +14,7 @@ import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import { Desk } from './desk.mjs';
 
-const LIMIT = 220_000; // milliseconds for all tests
+const LIMIT = 420_000; // milliseconds for all tests
 const here = path.dirname(fileURLToPath(import.meta.url));
 const extension = path.join(here, '..', '..');
 const [rig, python, pictures] = process.argv.slice(2);
