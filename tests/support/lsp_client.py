@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 """Seconds after which an expected message is not going to come any more."""
 
 

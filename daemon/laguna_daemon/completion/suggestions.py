@@ -10,6 +10,7 @@ _KEPT = 24
 _LIFE = 300.0  # seconds
 _TAIL = 400  # characters before the cursor that must be the same
 _HEAD = 200  # and behind it
+_LONGEST = 4000  # characters that are followed
 _CLOSERS = ")]}\"'`>;"
 
 
@@ -57,7 +58,7 @@ class Suggestions:
 
 def _typed(prefix: str, each: Suggestion) -> int | None:
     """How many characters of a suggestion stand before the cursor by now; None if something else does."""
-    for count in range(len(each.text)):
+    for count in range(min(len(each.text), _LONGEST)):
         if not prefix.endswith(each.text[:count]):
             continue
         before = prefix[: len(prefix) - count]

@@ -210,7 +210,7 @@ async def test_slow_reader_does_not_stop_the_other_direction(stand, tmp_path):
     stand.service.completion = "x" * 300_000
     # The editor does not read: megabytes of answers wait, more than pipe and socket hold.
     client.process.stdout._transport.pause_reading()
-    asked = [client.start("textDocument/inlineCompletion", inline(path.as_uri(), 0, 0)) for _ in range(1)]
+    asked = [client.start("textDocument/inlineCompletion", inline(path.as_uri(), 0, 11)) for _ in range(1)]
     for _ in range(15):
         asked.append(client.start("laguna/status"))
     client.change(path.as_uri(), 2, {"text": "typed on"})
@@ -228,7 +228,7 @@ async def test_big_messages_both_ways(stand, tmp_path):
     text = "0123456789é\n" * 500_000
     client.open(path.as_uri(), text)
     stand.service.completion = "é" * 2_000_000
-    found = await client.request("textDocument/inlineCompletion", inline(path.as_uri(), 0, 0))
+    found = await client.request("textDocument/inlineCompletion", inline(path.as_uri(), 0, 11))
     assert found["items"][0]["insertText"] == "é" * 2_000_000
     assert stand.service.buffers.texts(path) == [text]
     await client.close()

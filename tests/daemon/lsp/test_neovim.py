@@ -42,11 +42,11 @@ async def start(stand, binary, file, editors) -> Neovim:
 
 
 async def test_ghost_text_and_chat(stand, binary, file, editors):
-    stand.service.completion = "1 + 1\nprint(x)"
+    stand.service.completion = "f(\n    1)"
     editor = await start(stand, binary, file, editors)
     await asyncio.to_thread(editor.keys, "Goé = x = ")
     ghost = await asyncio.to_thread(editor.until, "v:lua.Ghost()", bool)
-    assert ghost == "1 + 1\nprint(x)"
+    assert ghost == "f(\n    1)"
     assert stand.service.buffers.texts(file) == ["def é():\n    return None\né = x = \n"]
     assert stand.service.completed[-1].prefix.endswith("é = x = ")
     assert stand.service.completed[-1].root == str(file.parent)
@@ -54,7 +54,7 @@ async def test_ghost_text_and_chat(stand, binary, file, editors):
     accept = "luaeval('vim.lsp.inline_completion.get()')"
     assert await asyncio.to_thread(editor.value, accept) is True
     await eventually(
-        lambda: stand.service.buffers.texts(file)[0].endswith("é = x = 1 + 1\nprint(x)\n"), "the text is in"
+        lambda: stand.service.buffers.texts(file)[0].endswith("é = x = f(\n    1)\n"), "the text is in"
     )
     (session,) = stand.listener.sessions.values()
     await eventually(lambda: session.completion.counts["accepted"] == 1, "the server has heard")
