@@ -67,7 +67,7 @@ function Chat:open()
   local chosen = options.get().chat
   local win = window.open(self.transcript.buf, chosen.position, chosen.size)
   local name = vim.fs.basename(self.root):gsub('%%', '%%%%')
-  vim.wo[win][0].winbar = ('Laguna: %s%%<%%= i ask  gy copy  ^C stop  q close'):format(name)
+  vim.wo[win][0].winbar = ('Laguna: %s%%<%%= i ask  gy copy  q close'):format(name)
   vim.api.nvim_win_set_cursor(win, { vim.api.nvim_buf_line_count(self.transcript.buf), 0 })
 end
 

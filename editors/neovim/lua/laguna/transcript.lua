@@ -9,6 +9,7 @@ local marks = vim.api.nvim_create_namespace('laguna.transcript')
 ---@class laguna.Transcript
 ---@field buf integer
 ---@field private waiting? integer mark of the note at the end
+---@field private apart boolean what comes next is set apart from what stands there
 ---@field private thinking boolean the last piece was thinking
 
 ---@param name string
@@ -16,7 +17,7 @@ local marks = vim.api.nvim_create_namespace('laguna.transcript')
 function M.new(name)
   local buf = window.scratch({ name = 'chat/' .. name, filetype = 'markdown' })
   vim.bo[buf].modifiable = false
-  return setmetatable({ buf = buf, thinking = false }, M)
+  return setmetatable({ buf = buf, apart = false, thinking = false }, M)
 end
 
 --- Add text at the end; windows that show the end follow it.
@@ -60,6 +61,7 @@ end
 function M:heading(who)
   self:fresh_line(1)
   self:append(('## %s\n\n'):format(who))
+  self.apart, self.thinking = false, false
 end
 
 --- A line of our own between the texts.
@@ -72,13 +74,14 @@ function M:line(text, highlight)
     self:append(line .. '\n')
     vim.api.nvim_buf_set_extmark(self.buf, marks, row, 0, { line_hl_group = highlight })
   end
+  self.apart = true
 end
 
 --- A piece of the answer.
 ---@param text string
 function M:text(text)
-  if self.thinking then
-    self.thinking = false
+  if self.thinking or self.apart then
+    self.thinking, self.apart = false, false
     self:fresh_line(1)
   end
   self:append(text)
@@ -88,7 +91,7 @@ end
 ---@param text string
 function M:thought(text)
   if not self.thinking then
-    self.thinking = true
+    self.thinking, self.apart = true, false
     self:fresh_line(1)
     text = '> ' .. text
   end
