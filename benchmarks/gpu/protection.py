@@ -207,7 +207,8 @@ class Bench:
     async def aclose(self) -> None:
         await self.daemon.aclose()
         await self.engine.aclose()
-        self.home.run("stop")
+        if not self.options.keep:
+            self.home.run("stop")
         for name in ("engine.log", "daemon.log"):
             with contextlib.suppress(FileNotFoundError):
                 shutil.copy(self.home.logs / name, self.options.out / f"protection-{name}")
@@ -365,6 +366,7 @@ def main() -> None:
     parser.add_argument("--repeat", type=int, default=20)
     parser.add_argument("--turns", type=int, default=10, help="of two repositories in turn")
     parser.add_argument("--every", type=float, default=2.0, help="seconds between completions of the typist")
+    parser.add_argument("--keep", action="store_true", help="leave the daemon running at the end")
     options = parser.parse_args()
     small = options.cpu_model is not None
     options.tokens = options.tokens or (4500 if small else 190_000)
