@@ -232,8 +232,8 @@ async def editors(bench: Bench, big: Path | None, count: int = 8) -> dict[str, A
         chance = random.Random(2)
         roots.append(repository(bench.folder / "big", {f"m{n}.py": _module(chance, n) for n in range(2000)}))
     else:
-        shutil.copytree(big, bench.folder / "big", symlinks=True)
-        roots.append(bench.folder / "big")
+        shutil.copytree(big, bench.folder / "big", symlinks=True, ignore=shutil.ignore_patterns(".git"))
+        roots.append(repository(bench.folder / "big", {}))
     bench_engine = bench.engine
     clients = await asyncio.gather(*(bench.editor(roots[n % len(roots)]) for n in range(count)))
     bench_engine.post("/latency", content="0.05")
@@ -301,7 +301,7 @@ async def measure(model: Path, big: Path | None, seconds: float, files: int, rou
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", type=Path, required=True, help="a model folder; its weights are not used")
-    parser.add_argument("--big", type=Path, help="a git work tree for the largest root")
+    parser.add_argument("--big", type=Path, help="a tree for the largest root; a copy of it is used")
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--files", type=int, default=5000)
     parser.add_argument("--rounds", type=int, default=200)

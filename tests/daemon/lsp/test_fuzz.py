@@ -8,13 +8,21 @@ from typing import Any
 
 import pytest
 
+from laguna_daemon.schemas import TextEvent
 from support.fake_service import eventually
 from support.lsp_client import edit, encode, inline
 
 METHODS = [
+    "codeAction/resolve",
     "initialize",
     "laguna/chat",
+    "laguna/context",
+    "laguna/conversations",
+    "laguna/didPartiallyAcceptCompletion",
+    "laguna/didShowCompletion",
     "laguna/status",
+    "laguna/warm",
+    "textDocument/codeAction",
     "textDocument/completion",
     "textDocument/didChange",
     "textDocument/didClose",
@@ -29,6 +37,7 @@ METHODS = [
     "",
 ]
 VALUES: list[Any] = [None, True, 0, -1, 2**70, 1.5, "", "x", "\ud83d", "file:///tmp/a%20b", [], [[]], {}, {"id": 1}]
+BLOCK = "<<<<<<< SEARCH a b.py\nword \n=======\nx\n>>>>>>> REPLACE\n"
 TEXTS = ["", "\n", "\r", "\r\n", "😋", "é", "\x0c", "word ", "\ud83d", "\ude0b"]
 
 
@@ -41,6 +50,11 @@ def junk(chance: random.Random, depth: int = 0) -> Any:
 
 def place(chance: random.Random) -> tuple[int, int]:
     return chance.choice([0, 1, 2, 5, 10**6]), chance.choice([0, 1, 2, 3, 7, 10**6])
+
+
+def position(chance: random.Random) -> dict[str, int]:
+    line, character = place(chance)
+    return {"line": line, "character": character}
 
 
 def params(chance: random.Random, method: str, uri: str) -> Any:
@@ -56,13 +70,27 @@ def params(chance: random.Random, method: str, uri: str) -> Any:
     if method == "$/cancelRequest":
         return {"id": chance.randrange(1000, 1200)}
     if method == "laguna/chat":
-        return {"text": "why?", "partialResultToken": chance.choice(["a", 1])}
-    return {**inline(uri, *place(chance)), "command": "x", "event": {"added": [], "removed": []}}
+        span = {"start": position(chance), "end": position(chance)}
+        reference = {"uri": uri, "range": span, "symbol": chance.choice([None, text]), "diagnostics": []}
+        mode, references = chance.choice(["ask", "edit"]), chance.choice([[], [reference]])
+        return {"text": "why?", "partialResultToken": chance.choice(["a", 1]), "mode": mode, "references": references}
+    if method in ("textDocument/codeAction", "codeAction/resolve"):
+        span = {"start": position(chance), "end": position(chance)}
+        complaint = {"range": span, "message": text}
+        data = {"task": "fix", "uri": uri, "version": 1, "range": span}
+        context = {"diagnostics": [complaint] * chance.randrange(3)}
+        return {"textDocument": {"uri": uri}, "range": span, "context": context, "title": "x", "data": data}
+    if method == "laguna/conversations":
+        return {"action": chance.choice(["list", "read", "delete"]), "conversation": chance.choice([None, text])}
+    command = chance.choice(["x", "laguna.edit", "laguna.warm", "laguna.didAcceptCompletion", "laguna.startEngine"])
+    return {**inline(uri, *place(chance)), "command": command, "event": {"added": [], "removed": []}, "id": "c1"}
 
 
 @pytest.mark.parametrize("seed", range(20))
 async def test_no_answer_is_lost(connect, stand, tmp_path, seed):
     chance = random.Random(seed)
+    stand.service.account = {"root": "/r"}
+    stand.service.events.insert(0, TextEvent(text=chance.choice(["", BLOCK, BLOCK[:40], "<<<<<<< CREATE ../x\n"])))
     client = await connect()
     await client.initialize(tmp_path, window={"workDoneProgress": True})
     uri = (tmp_path / "a b.py").as_uri()
@@ -107,3 +135,19 @@ async def test_cancel_storm(connect, stand, tmp_path):
     await client.settle()
     assert all(len(client.answers(number)) == 1 for number in numbers)
     assert stand.service.running == 0
+
+
+async def test_huge_documents(connect, stand, tmp_path):
+    client = await connect()
+    await client.initialize(tmp_path)
+    uri = (tmp_path / "a.py").as_uri()
+    for text in ("x" * 3_000_000, "\n" * 1_000_000, "def f(" * 100_000, "😋" * 500_000):
+        client.open(uri, text)
+        for line, character in ((0, 0), (0, 10**9), (10**9, 0), (500_000, 3)):
+            params = inline(uri, line, character) | {"context": {"triggerKind": 1}}
+            assert "error" not in await client.answer(client.start("textDocument/inlineCompletion", params))
+        span = {"start": {"line": 0, "character": 0}, "end": {"line": 10**9, "character": 0}}
+        params = {"textDocument": {"uri": uri}, "range": span, "context": {"diagnostics": [], "triggerKind": 1}}
+        await client.request("textDocument/codeAction", params)
+        client.notify("textDocument/didClose", {"textDocument": {"uri": uri}})
+    await client.settle()
