@@ -60,6 +60,11 @@ class Declarations:
         return known[1]
 
 
+def is_listed(root: Path, name: str) -> bool:
+    """Whether a file is one of those that a model may see; blocks on git."""
+    return forbidden(name) is None and refresh(root, [name], {}, Selection())[name] is not None
+
+
 def _listed_lines(root: Path, name: str) -> list[str] | None:
     """A file's lines if it is one that a model may see; as for questions, no link is followed out of the root."""
     if forbidden(name) is not None:

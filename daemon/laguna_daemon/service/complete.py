@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from laguna_context.prompt import Prompt
 from laguna_context.tokens import Ids
 from laguna_daemon.completion.filters.construct import end_of_construct
+from laguna_daemon.completion.filters.fences import is_chatty
 from laguna_daemon.completion.filters.site import Site
 from laguna_daemon.engine.client import Finish
 from laguna_daemon.engine.sampling import Sampling
@@ -88,11 +89,18 @@ async def _generate(
                 continue
             answer.add(piece.text)
             answer.usage.output_tokens += len(piece.token_ids)
-            lines = answer.text.split("\n")
-            # The last line may be the beginning of one that still belongs to the construct.
-            if len(lines) > 2 and end_of_construct(lines[:-1], site) < len(lines) - 1:
+            if _ended(answer.text, site):
                 answer.usage.finish_reason = "stop"
                 return
+
+
+def _ended(text: str, site: Site) -> bool:
+    """Whether the text has left the construct at the cursor."""
+    lines = text.split("\n")
+    if len(lines) <= 2 or is_chatty(text):
+        return False
+    # The last line may be the beginning of one that still belongs to the construct.
+    return end_of_construct(lines[:-1], site) < len(lines) - 1
 
 
 def _site(request: CompleteRequest) -> Site:

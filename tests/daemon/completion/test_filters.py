@@ -59,8 +59,7 @@ def test_a_fence_around_everything_goes(text, expected):
     ],
 )
 def test_a_sentence_before_the_code_goes(text, expected):
-    found = filters.without_preamble(text, site())
-    assert found == expected or text.startswith("here =")  # a name that looks like a sentence costs its line
+    assert filters.without_preamble(text, site()) == expected
 
 
 @pytest.mark.parametrize(("text", "expected"), [("a<CURSOR>b", "b"), ("a<CURSOR>", "a"), ("a", "a")])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from laguna_daemon.errors import OverBudget
 from support.fake_service import eventually
 from support.lsp_client import LspClient, edit, inline
 
@@ -137,6 +139,7 @@ async def test_a_fixed_debounce_waits_and_superseded_requests_cost_nothing(conne
 async def test_pieces_of_other_files(connect, stand, tmp_path):
     (tmp_path / "lamp.py").write_text("class Lamp:\n    def on(self):\n        pass\n")
     client, uri = await opened(connect, tmp_path, "from lamp import Lamp\nx = ")
+    (tmp_path / "other.py").write_text("")
     other = (tmp_path / "other.py").as_uri()
     client.open(other, "def helper():\n    return 1\ny = ")
     await suggested(client, other, 2, 4)
@@ -177,3 +180,30 @@ async def test_cases_of_the_contract(connect, stand, tmp_path):
     stand.service.completion = "return 1;\n  }"
     client.change(uri, 2, {"text": "class A {\n  f() {\n    "})
     assert await suggested(client, uri, 2, 4) == "return 1;\n  }"
+
+
+async def test_files_that_a_model_may_not_see_stay_out(connect, stand, tmp_path):
+    root = tmp_path / "root"
+    root.mkdir()
+    (root / ".gitignore").write_text("ignored.py\n")
+    await asyncio.to_thread(subprocess.run, ["git", "init", "-q", str(root)], check=True)
+    client, uri = await opened(connect, root, "x = ")
+    elsewhere = tmp_path / "other"
+    elsewhere.mkdir()
+    event = {"added": [{"uri": elsewhere.as_uri(), "name": "o"}], "removed": []}
+    client.notify("workspace/didChangeWorkspaceFolders", {"event": event})
+    for path in (root / "ignored.py", root / ".env", elsewhere / "b.py"):
+        path.write_text("secret = 1\n")
+        client.open(path.as_uri(), "secret = 1\ny = ")
+        await suggested(client, path.as_uri(), 1, 4)
+    before = len(stand.service.completed)
+    assert ".env" not in [asked.path for asked in stand.service.completed]
+    await suggested(client, uri, 0, 4)
+    assert len(stand.service.completed) == before + 1
+    assert stand.service.completed[-1].snippets == []
+
+
+async def test_a_full_queue_shows_nothing(connect, stand, tmp_path):
+    stand.service.error = OverBudget("The queue is full.")
+    client, uri = await opened(connect, tmp_path, "x = ")
+    assert await suggested(client, uri, 0, 4) == ""

@@ -7,10 +7,17 @@ import re
 from laguna_daemon.completion.filters.site import Site
 
 _FENCE = re.compile(r"\A\s*(```+|~~~+)[^\n]*\n(.*?)(?:\n?\1\s*)?\Z", re.DOTALL)
-_SENTENCE = re.compile(r"\A\s*(?:sure|certainly|here|to complete|the (?:completed|missing|following))\b[^\n]*\n+", re.I)
+_SENTENCE = re.compile(
+    r"\A\s*(?:sure|certainly|here|to complete|the (?:completed|missing|following))\b[^\n]*[:.!][ \t]*\n+", re.I
+)
 _INSIDE = re.compile(r"(?:^|\n)[ \t]*(```+|~~~+)[^\n`]*\n(.*?)(?:\n[ \t]*\1|\Z)", re.DOTALL)
 _MARKER = "<CURSOR>"
 _LEAST_ECHO = 3  # characters; fewer are as likely meant
+
+
+def is_chatty(text: str) -> bool:
+    """Whether an answer begins with something that is not code, so that its lines mean nothing yet."""
+    return text.lstrip().startswith(("```", "~~~")) or _SENTENCE.match(text) is not None
 
 
 def without_preamble(text: str, site: Site) -> str:

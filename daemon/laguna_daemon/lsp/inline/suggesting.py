@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from laguna_context.secrets import forbidden
 from laguna_daemon.completion import filters, window
-from laguna_daemon.errors import EngineUnavailable
+from laguna_daemon.errors import EngineUnavailable, LagunaError
 from laguna_daemon.lsp.configuration import Configuration
 from laguna_daemon.lsp.inline.related import Related
 from laguna_daemon.lsp.ports import ServicePort
@@ -15,6 +17,7 @@ from laguna_daemon.lsp.text.documents import Document, Documents, Place
 from laguna_daemon.lsp.text.positions import content_length
 from laguna_daemon.schemas import CompleteRequest, Snippet
 
+_log = logging.getLogger(__name__)
 PREFIX_CHARS = 24_000
 SUFFIX_CHARS = 8_000
 _ABOVE = 16  # lines around the cursor that filters see
@@ -82,11 +85,10 @@ class Suggester:
         path = self._locator.path_of(question.uri)
         root = await self._locator.root_of(path)
         name = _shown_path(question.uri, path, root)
-        self.related.at(question.uri, name, question.place.line)
         snippets: list[Snippet] = []
-        if settings.related:
-            inside = root if root is not None and path is not None and path.is_relative_to(root) else None
-            snippets = await self.related.snippets(question.document, name, inside)
+        if settings.related and root is not None and path is not None and path.is_relative_to(root):
+            self.related.at(question.uri, root, name, question.place.line)
+            snippets = await self.related.snippets(question.document, root, name)
         return CompleteRequest(
             root=None if root is None else str(root),
             path=name,
@@ -100,10 +102,15 @@ class Suggester:
 
     async def text(self, question: Question, request: CompleteRequest) -> str:
         """What to insert, after all filters; "" if there is nothing."""
+        if forbidden(request.path) is not None:
+            return ""  # a file of secrets
         try:
             result = await self._service.complete(request)
         except EngineUnavailable:
             return ""  # the status says why; an error at each keystroke would help nobody
+        except LagunaError as error:
+            _log.info("no suggestion: %s", error.what)
+            return ""
         cut = result.usage.finish_reason in ("length", "timeout")
         return filters.apply(result.text, replace(question.site, cut=cut))
 
