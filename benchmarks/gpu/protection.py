@@ -30,8 +30,18 @@ import rig
 from laguna_context.workspace import Workspace
 
 QUESTION = "Which module checks a token, and what does it refuse?"
-# The CPU engine must hold one whole context, 8,192 tokens; this is 66 blocks of 128 with this model.
-CPU_FLAGS = '\n[flags]\nkv-cache-memory-bytes = "190M"\n'
+# The CPU engine must hold one whole context; this is 34 blocks of 128 tokens with this model.
+CPU_FLAGS = """
+[flags]
+max-model-len = 4096
+kv-cache-memory-bytes = "98M"
+
+[budget]
+context = 4096
+output = 256
+task = 256
+overlay = 500
+"""
 
 
 class OutOfTime(Exception):
@@ -362,16 +372,16 @@ def main() -> None:
     parser.add_argument("--flags", default="", help="more TOML for the profile; \\n is a line end")
     parser.add_argument("--parts", default=STANDARD, help=f"of {', '.join(PARTS)}")
     parser.add_argument("--seconds", type=float, default=3600, help="begin no request after this many")
-    parser.add_argument("--tokens", type=int, help="of a repository's first prompt: 190,000; CPU 4,500")
+    parser.add_argument("--tokens", type=int, help="of a repository's first prompt: 190,000; CPU 2,500")
     parser.add_argument("--repeat", type=int, default=20)
     parser.add_argument("--turns", type=int, default=10, help="of two repositories in turn")
     parser.add_argument("--every", type=float, default=2.0, help="seconds between completions of the typist")
     parser.add_argument("--keep", action="store_true", help="leave the daemon running at the end")
     options = parser.parse_args()
     small = options.cpu_model is not None
-    options.tokens = options.tokens or (4500 if small else 190_000)
-    options.question, options.typed = (20, 300) if small else (150, 2000)
-    options.completion, options.chat = (900, 1500) if small else (3000, 30_000)
+    options.tokens = options.tokens or (2500 if small else 190_000)
+    options.question, options.typed = (20, 200) if small else (150, 2000)
+    options.completion, options.chat = (500, 900) if small else (3000, 30_000)
     options.out.mkdir(parents=True, exist_ok=True)
     bench = Bench(options)
     try:

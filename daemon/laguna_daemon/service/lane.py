@@ -7,18 +7,26 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import count
 
+from laguna_daemon.errors import OverBudget
+
 
 class Lane:
     """Held by one at a time; lower ranks go first, equal ones in their order."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int = 16) -> None:
+        self._limit = limit
         self.holder: Holder | None = None
         self._waiting: list[Holder] = []
         self._order = count()
 
     @asynccontextmanager
     async def hold(self, rank: int) -> AsyncIterator[Holder]:
-        """The lane, once it is this one's turn."""
+        """The lane, once it is this one's turn. Raises OverBudget if too many wait for it."""
+        if len(self._waiting) >= self._limit:
+            raise OverBudget(
+                f"The engine is busy: {len(self._waiting)} long prompts wait to be read, and no more are queued.",
+                "Ask again in a moment, or cancel one of the others.",
+            )
         holder = Holder(self, rank, next(self._order))
         await holder.take()
         try:

@@ -22,7 +22,6 @@ TOUCH_PRIORITY = 1
 _SHARE = 2
 """A prefix is touched once this part of its slack would be used up: half, since the count is an estimate."""
 _SEGMENT = 0.44  # of the slack: measured with 4,096 of 9,300
-_HOPELESS = 1.7  # times the slack: longer work evicts the prefix whatever is done
 _BOUND_S = 10.0  # a touch that takes longer is not one: the prefix is gone, and is being computed
 _ONE = Sampling(max_tokens=1, temperature=0.0)
 _log = logging.getLogger(__name__)
@@ -49,7 +48,7 @@ class Toucher:
                 continue
             cost = len(ids) - self._work.residency.common(ids)
             since = self._work.residency.since(prefix)
-            if 1 < since and cost <= slack < since + cost:
+            if since > 1 and cost <= slack < since + cost:
                 await self.touch(client, prefix)
 
     async def round(self, client: AdmittedClient) -> None:
@@ -77,14 +76,21 @@ class Toucher:
         return sorted(found, key=lambda prefix: prefix.stamp)
 
     def kept(self) -> list[Prefix]:
-        """Resident prefixes that touching is for: not those that come back from host memory."""
+        """Resident prefixes that touching is for: as many as fit into the pool together, those asked for last first,
+        and none that comes back from host memory."""
         residency = self._work.residency
-        covered = residency.offloads
-        return [
-            prefix
-            for prefix in residency.prefixes.values()
-            if residency.resident(prefix) and not (covered and (prefix.settled or not residency.holes))
-        ]
+        pool = residency.pool
+        if pool is None:
+            return []
+        wanted = [p for p in residency.prefixes.values() if p.warming or residency.resident(p)]
+        found, taken = [], 0
+        for prefix in sorted(wanted, key=lambda p: (-p.used, not p.pinned, -p.stamp)):
+            needs = pool.resting(len(prefix.ids), len(prefix.anchors))
+            if taken + needs < pool.usable:
+                taken += needs
+                found.append(prefix)
+        whole = residency.offloads and not residency.holes
+        return [p for p in found if p.warm and not whole and not (residency.offloads and p.settled)]
 
     async def touch(self, client: AdmittedClient, prefix: Prefix) -> bool:
         """Make a prefix and its anchors the youngest; False if that was not possible."""
@@ -104,12 +110,18 @@ class Toucher:
 
     def segment(self, ids: Ids, computed: int) -> int | None:
         """The longest segment of ``computed`` tokens of work that spares what is kept; None: as long as one likes."""
+        pool = self._work.residency.pool
         sizes = []
-        for prefix in self.kept():
+        for prefix in self.kept() if pool is not None else ():
             slack = self._work.residency.slack(prefix)
-            foreign = not np_equal(prefix.ids, ids, min(prefix.warm, len(ids)))
-            if slack and foreign and slack // _SHARE < computed <= _HOPELESS * slack:
-                sizes.append(max(1, int(_SEGMENT * slack)))
+            if pool is None or not slack or np_equal(prefix.ids, ids, min(prefix.warm, len(ids))):
+                continue
+            size = max(1, int(_SEGMENT * slack))
+            # What stays of the work itself, and one segment of it in all groups, must fit beside the prefix; longer
+            # work evicts the prefix whatever is done.
+            needs = pool.resting(prefix.warm) + pool.resting(len(ids)) + pool.groups * -(-size // pool.block_size)
+            if computed > slack // _SHARE and needs <= pool.usable:
+                sizes.append(size)
         return min(sizes, default=None)
 
     async def _one(self, client: AdmittedClient, ids: Ids) -> bool:

@@ -138,15 +138,16 @@ class Warmer:
         if failed and failed[0] == prefix.identity:
             return failed[1]
         if not self._allowed(prefix):
-            return "it would push out the repository used last"
+            return "it would push out a repository that is pinned or was used last"
         return why_not(self._settings)
 
     # the loop ----------------------------------------------------------------------------------------------------
 
     async def _loop(self) -> None:
+        look = min(_LOOK_S, max(0.5, self._settings.idle_compaction / 2))
         while True:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_LOOK_S):
+                async with asyncio.timeout(look):
                     await self._wake.wait()
             self._wake.clear()
             if self._service.hosting.status().phase != "ready":

@@ -33,7 +33,7 @@ class Work:
         self.traffic = Traffic(on_change)
         self.residency = Residency()
         self.pace = Pace()
-        self.lane = Lane()
+        self.lane = Lane(settings.daemon.queue)
         self.admission = Admission(lambda: self.residency.pool, settings.daemon.queue)
         self.toucher = Toucher(self)
         self.costs: deque[int] = deque(maxlen=8)

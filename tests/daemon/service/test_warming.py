@@ -135,7 +135,7 @@ def test_a_root_is_warmed_when_it_is_opened_and_again_when_it_was_lost(make_home
         probe.complete([1000 + 20 * number + n for n in range(1000)])
     prefix = daemon.root(repo)["prefix_tokens"]
     # A long chat elsewhere is more than touching can stand against: the daemon knows, and warms again when it is over.
-    daemon.ask(None, daemon.text(2200))
+    daemon.ask(None, daemon.text(1400))
     until(lambda: daemon.root(repo)["residency"] == "resident")
     time.sleep(0.5)
     assert daemon.ask(repo, "second")["cached_tokens"] >= prefix // BLOCK * BLOCK
@@ -159,7 +159,7 @@ def test_of_two_repositories_the_one_used_last_is_not_evicted_unasked(
     assert len(probe.requests()) == before, "the first is not warmed again on its own"
     daemon.warm(repo, "pin")
     assert daemon.root(repo)["pinned"]
-    assert daemon.ask(second, "mine now")["cached_tokens"] < BLOCK * 5
+    assert daemon.ask(second, "mine now")["broke_at"] is not None
     until(lambda: daemon.root(repo)["residency"] == "resident", timeout=40)
     daemon.warm(repo, "unpin")
     assert not daemon.root(repo)["pinned"]
@@ -205,7 +205,7 @@ def test_requests_never_preempt_each_other_and_a_full_queue_is_refused(make_home
     refused = [found for found in results if found.get("kind") == "error"]
     assert refused
     assert {found["exit_code"] for found in refused} == {5}
-    assert "requests are running" in refused[0]["error"]
+    assert "busy" in refused[0]["error"]
     assert len(results) - len(refused) >= 3, "what was admitted or queued was answered"
     assert probe.metric("num_preemptions_total") == 0
 
