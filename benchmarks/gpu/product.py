@@ -181,6 +181,8 @@ def main() -> None:
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     run = Run(options)
+    # A time limit ends the run this way: the logs are wanted all the same, and no engine may be left.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit("out of time"))
     try:
         for part in options.steps.split(","):
             {"first": first, "last": last}[part](run)
