@@ -7,6 +7,8 @@ import json
 import sys
 from pathlib import Path
 
+import pytest
+
 from support.daemon import Home, git, repository
 
 INSTRUCTION = "Rename the function `greet` to `salute`"
@@ -26,8 +28,10 @@ FILES = {
 }
 
 
+@pytest.mark.timeout(1200)
 def test_constrained_edits_are_applied_checked_and_undone(real_home: Home, tmp_path: Path) -> None:
     repo = repository(tmp_path / "app", FILES)
+    real_home.json("start", "--wait", "--json", timeout=900)
     args = ("refactor", INSTRUCTION, "--structured", "--apply", "--json", "--check", f"{sys.executable} -B -m unittest")
     done = real_home.run(*args, cwd=repo, timeout=900)
     assert done.returncode == 0, (done.stdout, done.stderr, real_home.daemon_log())
