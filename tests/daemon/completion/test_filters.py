@@ -62,6 +62,37 @@ def test_a_sentence_before_the_code_goes(text, expected):
     assert filters.without_preamble(text, site()) == expected
 
 
+@pytest.mark.parametrize(
+    ("text", "site_", "expected"),
+    [
+        ("This stands before the cursor:\nimport x\n", site(), ""),
+        ("The code is written in JavaScript. The document", site(before=".actions "), ""),
+        ("The code is:\n\n", site(), ""),
+        ("This is a lamp.", site(before="# "), "This is a lamp."),
+        ("This is a lamp.", site(above=('"""Lamp.', "")), "This is a lamp."),
+        ("This is a lamp.", site(words=True), "This is a lamp."),
+        ("This_is = 1", site(), "This_is = 1"),
+        ("Theme(1)", site(), "Theme(1)"),
+        ("It('is right', () => {", site(), "It('is right', () => {"),
+    ],
+)
+def test_talk_about_the_code_is_no_code(text, site_, expected):
+    assert filters.without_prose(text, site_) == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("queue: list[int, int, int, int, int, int, int, int", "queue: list[int"),
+        ("x = [0, 0, 0, 0, 0, 0, 0, 0]", "x = [0, 0, 0, 0, 0, 0, 0, 0]"),
+        ("a a a a a", "a a a a a"),
+        ("# --------------------", "# --------------------"),
+    ],
+)
+def test_stutter_is_cut(text, expected):
+    assert filters.without_stutter(text, site()).rstrip(", ") == expected
+
+
 @pytest.mark.parametrize(("text", "expected"), [("a<CURSOR>b", "b"), ("a<CURSOR>", "a"), ("a", "a")])
 def test_a_repeated_marker_ends_the_echo(text, expected):
     assert filters.without_marker(text, site()) == expected

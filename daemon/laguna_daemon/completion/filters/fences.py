@@ -11,6 +11,12 @@ _SENTENCE = re.compile(
     r"\A\s*(?:sure|certainly|here|to complete|the (?:completed|missing|following))\b[^\n]*[:.!][ \t]*\n+", re.I
 )
 _INSIDE = re.compile(r"(?:^|\n)[ \t]*(```+|~~~+)[^\n`]*\n(.*?)(?:\n[ \t]*\1|\Z)", re.DOTALL)
+_PROSE = re.compile(
+    r"\A\s*(?:(?:This|The|It|A|In|You|To)\s+(?:[\w'-]+\s+){0,4}(?:is|are|was|stands?|will|can|should|uses?|creates?|of)\b"
+    r"|The \w+ is:)"
+)
+_WRITTEN = re.compile(r"#|//|--|/\*|^\s*\*|<!--|[\"'`%]")  # a comment or a text has begun on the line
+_QUOTES = ('"""', "'''")
 _MARKER = "<CURSOR>"
 _LEAST_ECHO = 3  # characters; fewer are as likely meant
 
@@ -33,6 +39,14 @@ def without_fence(text: str, site: Site) -> str:
     """The code inside a Markdown fence that wraps the whole answer."""
     found = _FENCE.match(text)
     return found.group(2) if found else text
+
+
+def without_prose(text: str, site: Site) -> str:
+    """Nothing, where a small model talks about the code: in a comment, a text or a document of words it may."""
+    if site.words or _PROSE.match(text) is None or _WRITTEN.search(site.before):
+        return text
+    above = "\n".join(site.above)
+    return text if any(above.count(quote) % 2 for quote in _QUOTES) else ""
 
 
 def without_marker(text: str, site: Site) -> str:

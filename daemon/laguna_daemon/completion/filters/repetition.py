@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from laguna_daemon.completion.filters.site import Site
 
+_STUTTER = re.compile(r"([^\n]*?[A-Za-z_][^\n]{1,60}?)\1{5,}")
+_MOST = 8000  # characters; beyond, the search would take long
 _LEAST = 4  # characters of a line that says something; brackets and `else` come often
 
 
@@ -17,6 +21,14 @@ def without_loops(text: str, site: Site) -> str:
             if block == again and len("".join(block).strip()) >= _LEAST:
                 return "\n".join(lines[: start + size])
     return text
+
+
+def without_stutter(text: str, site: Site) -> str:
+    """A piece of a line that comes six times or more on end is said once, and the text ends there."""
+    if len(text) > _MOST:
+        return text
+    found = _STUTTER.search(text)
+    return text if found is None else text[: found.end(1)]
 
 
 def without_line_above(text: str, site: Site) -> str:

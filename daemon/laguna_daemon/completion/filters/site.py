@@ -12,7 +12,8 @@ class Site:
 
     ``before`` and ``rest`` are the cursor's line left and right of it, without the line ending; ``above`` are the
     lines before it, nearest last, and ``below`` those behind it, all without endings. ``indent`` is one step of the
-    file's indentation. ``cut`` says that the text was broken off by a limit.
+    file's indentation. ``cut`` says that the text was broken off by a limit, ``words`` that
+    the document is one of words (Markdown and the like).
     """
 
     before: str = ""
@@ -21,6 +22,7 @@ class Site:
     below: tuple[str, ...] = ()
     indent: str = "    "
     cut: bool = False
+    words: bool = False
 
     @property
     def depth(self) -> int:

@@ -20,6 +20,7 @@ from laguna_daemon.schemas import CompleteRequest, Snippet
 _log = logging.getLogger(__name__)
 PREFIX_CHARS = 24_000
 SUFFIX_CHARS = 8_000
+_OF_WORDS = frozenset(["markdown", "plaintext", "text", "restructuredtext", "asciidoc", "latex", "tex", "gitcommit"])
 _ABOVE = 16  # lines around the cursor that filters see
 _BELOW = 8
 _MEASURED = 200  # lines by which the indentation is judged
@@ -61,6 +62,7 @@ class Suggester:
             above=tuple(document.valid(text[: content_length(text)]) for text in lines[first:line]),
             below=tuple(document.valid(text[: content_length(text)]) for text in lines[line + 1 : line + 1 + _BELOW]),
             indent=filters.step_of(lines[max(0, line - _MEASURED) : line + 1]),
+            words=document.language in _OF_WORDS,
         )
         return Question(
             uri=document.uri,
