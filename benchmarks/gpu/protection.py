@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import orjson
 import rig
 
 from laguna_context.workspace import Workspace
@@ -125,10 +126,12 @@ class Bench:
             "stream_options": {"include_usage": True},
             "priority": 1,
         }
+        content = orjson.dumps(body)
+        headers = {"content-type": "application/json"}
         began = time.perf_counter()
         first: float | None = None
         usage: dict[str, Any] = {}
-        async with self.engine.stream("POST", "/v1/completions", json=body) as answer:
+        async with self.engine.stream("POST", "/v1/completions", content=content, headers=headers) as answer:
             async for line in answer.aiter_lines():
                 if not line.startswith("data: {"):
                     continue

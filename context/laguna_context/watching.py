@@ -23,7 +23,7 @@ from .ignoring import GIT_FILE, OWN_FILE
 from .listing import list_files, refresh
 
 DEBOUNCE_MS = 50
-STEP_MS = 10
+STEP_MS = 5  # an answer to a question waits for one or two of these
 POLL_MS = 5_000
 MANY = 2_000
 """Events in one batch from which some may have been lost: the kernel drops all beyond 16,384 of its smaller

@@ -81,7 +81,7 @@ async def prefill(
             if end is None or not current():
                 return
             began = time.perf_counter()
-            await work.toucher.anchors(client, ids, start)
+            await work.toucher.anchors(client, ids, start, end)
             mark = time.perf_counter()
             finish = await _run(client, ids[:end], priority)
             pace.saw(end - max(start, finish.cached_tokens), time.perf_counter() - mark)

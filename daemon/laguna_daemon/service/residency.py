@@ -22,6 +22,7 @@ from laguna_daemon.service.pool import Pool
 Ids = NDArray[np.uint32]
 State = Literal["cold", "warming", "resident", "offloaded", "evicted"]
 _MOSTLY = 0.9  # a prefix whose last changes are not in yet is still resident
+_FIRST_LOOK = 512
 _NONE: Ids = np.empty(0, dtype=np.uint32)
 _log = logging.getLogger(__name__)
 
@@ -29,17 +30,23 @@ _log = logging.getLogger(__name__)
 def common_prefix(one: Ids, other: Ids) -> int:
     """Number of leading ids that both have in common."""
     length = min(len(one), len(other))
-    differing = np.flatnonzero(one[:length] != other[:length])
-    return int(differing[0]) if len(differing) else length
+    start, size = 0, _FIRST_LOOK  # most differ early, or not at all
+    while start < length:
+        end = min(length, start + size)
+        differing = np.flatnonzero(one[start:end] != other[start:end])
+        if len(differing):
+            return start + int(differing[0])
+        start, size = end, size * 16
+    return length
 
 
 @dataclass(eq=False)
 class Prefix:
     """What all questions about one root start with: head, snapshot and overlay.
 
-    `warm`: tokens of it that went through the engine and were not lost since; `stamp`, `born`: the engine's work, in
-    tokens, when it was last used, and last computed; `settled`: its copy in host memory is whole; `used`: when a user
-    last asked for it (monotonic, 0: never).
+    `warm`: tokens of it that went through the engine and were not lost since; `stamp`, `born`, `anchored`: the engine's
+    work, in tokens, when it was last used, last computed, and its anchors last touched; `settled`: its copy in host
+    memory is whole; `used`: when a user last asked for it (monotonic, 0: never).
     """
 
     root: Path
@@ -50,6 +57,7 @@ class Prefix:
     stamp: int = 0
     born: int = 0
     settled: bool = False
+    anchored: int = 0
     warming: bool = False
     pinned: bool = False
     used: float = 0.0
@@ -81,7 +89,7 @@ class Residency:
     offloads: bool = False
     holes: bool = False
     work: int = 0
-    limit: int = 16
+    limit: int = 6
     prefixes: dict[Path, Prefix] = field(default_factory=dict)
     _known: list[_Known] = field(default_factory=list)
 
@@ -136,20 +144,22 @@ class Residency:
 
     # what is held ------------------------------------------------------------------------------------------------
 
-    def common(self, ids: Ids) -> int:
-        """Length of the longest beginning of ``ids`` that the engine is believed to hold, in tokens."""
-        return max((self._reusable(known, common_prefix(ids, known.ids)) for known in self._known), default=0)
+    def common(self, ids: Ids, *, away: bool = True) -> int:
+        """Length of the longest beginning of ``ids`` that the engine is believed to hold, in tokens; ``away``: in host
+        memory too."""
+        found = (self._reusable(known, common_prefix(ids, known.ids), away=away) for known in self._known)
+        return max(found, default=0)
 
     def ever(self, ids: Ids) -> int:
         """Length of the longest beginning that went through this engine, whether it still holds it or not."""
         return max((common_prefix(ids, known.ids) for known in self._known), default=0)
 
-    def _reusable(self, known: _Known, shared: int) -> int:
+    def _reusable(self, known: _Known, shared: int, *, away: bool) -> int:
         if self.pool is None or not shared:
             return shared
         owner = self._owner(known.ids)
-        if owner is not None and shared <= len(owner.ids) and self.state(owner) == "offloaded":
-            return shared
+        if owner is not None and self.state(owner) == "offloaded":
+            return min(shared, len(owner.ids)) if away else 0
         if owner is not None and not self.resident(owner):
             return 0
         age = self.work - known.stamp

@@ -98,15 +98,23 @@ class Toucher:
             ids = prefix.ids[:place]
             if not self._work.admission.room(ids, 1) or not await self._one(client, ids):
                 return False
+        prefix.anchored = self._work.residency.work
         return True
 
-    async def anchors(self, client: AdmittedClient, ids: Ids, done: int) -> None:
-        """Before a segment behind ``done``: touch the anchors before it."""
-        for prefix in self._work.residency.prefixes.values():
-            shared = prefix.anchors and np_equal(prefix.ids, ids, done)
-            for place in prefix.anchors if shared else ():
-                if place < done:
-                    await self._one(client, ids[:place])
+    async def anchors(self, client: AdmittedClient, ids: Ids, done: int, end: int) -> None:
+        """Before a segment from ``done`` to ``end``: touch the anchors before it, if it could be the one that takes
+        their windows."""
+        residency = self._work.residency
+        for prefix in residency.prefixes.values():
+            places = [place for place in prefix.anchors if place < done]
+            if not places or residency.pool is None or not np_equal(prefix.ids, ids, done):
+                continue
+            slack = residency.pool.slack(residency.pool.resting(end, len(places)))
+            if residency.work - prefix.anchored + end - done <= slack // _SHARE:
+                continue
+            for place in places:
+                await self._one(client, ids[:place])
+            prefix.anchored = residency.work
 
     def segment(self, ids: Ids, computed: int) -> int | None:
         """The longest segment of ``computed`` tokens of work that spares what is kept; None: as long as one likes."""

@@ -40,7 +40,6 @@ async def _await_warm(service: Service, root: Path, emit: Emitter[Event]) -> Non
 
     await service.workspaces.get(root, materials, report)
     await service.hosting.ready(emit)
-    service.hosting.resident.used(root)
     wish = service.warmer.wish(root)
     while not wish.done.done():
         await wish.moved.wait()

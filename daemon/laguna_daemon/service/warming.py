@@ -180,7 +180,10 @@ class Warmer:
         try:
             opened = next((found for found in self._service.workspaces.opened() if found.root == root), None)
             if opened is not None:
-                await self._warm(await self._prefix(opened), opened, wish)
+                prefix = await self._prefix(opened)
+                self._residency.used(root)
+                self._kept.used(root)
+                await self._warm(prefix, opened, wish)
             if not wish.done.done():
                 wish.done.set_result(None)
         except Exception as error:

@@ -126,6 +126,7 @@ class _Meter:
     def __init__(self, work: Work, ids: Ids) -> None:
         self._work, self._ids = work, ids
         self._believed = work.residency.common(ids)
+        self._pooled = work.residency.common(ids, away=False)
         self._counted = 0
         self._answer: list[int] = []
         self._begun = self._done = False
@@ -150,9 +151,9 @@ class _Meter:
         pool = residency.pool
         residency.found(self._ids, finish.cached_tokens, self._believed, pool.block_size if pool else 128)
         computed = max(0, len(self._ids) - finish.cached_tokens)
-        if residency.offloads and pool is not None and finish.cached_tokens > self._believed:
+        if residency.offloads and pool is not None:
             # Blocks that came back from host memory took room too, in one group only.
-            computed += (finish.cached_tokens - self._believed) // pool.groups
+            residency.generated(max(0, finish.cached_tokens - self._pooled) // pool.groups)
         answer = np.asarray(self._answer, dtype=np.uint32)
         residency.add(self._ids, computed, answer, self._counted)
         work.cost(computed + len(answer))
