@@ -29,10 +29,11 @@ _SHOWN = 12
 
 
 class Person:
-    """The diff on stdout, everything else on stderr."""
+    """The diff on stdout, everything else on stderr; with ``diffs`` off, stdout is left to a patch."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, diffs: bool = True) -> None:
         self._progress = Progress()
+        self._diffs = diffs
 
     def event(self, event: Event) -> None:
         """Show what has happened."""
@@ -51,6 +52,8 @@ class Person:
     def diff(self, changes: edits.ChangeSet) -> None:
         """The diff and its summary."""
         self._progress.clear()
+        if not self._diffs:
+            return
         colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
         sys.stdout.write(edits.render(changes, colour=colour))
         print(edits.summary(changes), flush=True)
@@ -63,7 +66,7 @@ class Person:
             remark(f"Written. To take it back: laguna-daemon undo {edit}")
 
     def patched(self, patch: Path, data: bytes) -> None:
-        """A patch for stdout is printed instead of the diff's end."""
+        """A patch for stdout is printed instead of the diff."""
         if str(patch) == "-":
             sys.stdout.buffer.write(data)
             sys.stdout.flush()

@@ -60,7 +60,7 @@ def refactor(
     from laguna_daemon.cli.proposals import Machine, Person
 
     ensure_running()
-    show = Machine(root, whole=json_) if json_ or stream_json else Person()
+    show = Machine(root, whole=json_) if json_ or stream_json else Person(diffs=str(patch) != "-")
     try:
         Job(request, root, Wish(wish, check, keep, partial, patch), show).run()
     finally:

@@ -294,6 +294,14 @@ class TestOutputs:
         assert git(shop, "diff", "--cached", "--name-only").split("\n")[0] == "docs/taxes and more.md"
         assert "tax" in (shop / "shop/prices.py").read_text()
 
+    def test_a_patch_on_standard_output_is_all_there_is(self, home: Home, engine: Probe, shop: Path) -> None:
+        answer(engine, *CHANGED.values())
+        done = home.run("refactor", INSTRUCTION, "--patch", "-", cwd=shop)
+        assert done.stdout.startswith("diff --git a/shop/cart.py b/shop/cart.py\n")
+        (shop / "made.patch").write_text(done.stdout)
+        git(shop, "apply", "made.patch")
+        assert "def total(prices, tax):" in (shop / "shop/prices.py").read_text()
+
     def test_a_dirty_tree_is_fine_and_said(self, home: Home, engine: Probe, shop: Path) -> None:
         before = "# mine\n" + SHOP["shop/prices.py"]
         (shop / "shop/prices.py").write_text(before)
