@@ -323,7 +323,10 @@ def main() -> None:
     parser.add_argument("--result", type=Path)
     arguments = parser.parse_args()
     load = os.getloadavg()[0]
-    result = asyncio.run(measure(arguments.model, arguments.big, arguments.seconds, arguments.files, arguments.rounds))
+    only = arguments.only or []
+    result = asyncio.run(
+        measure(arguments.model, arguments.big, arguments.seconds, arguments.files, arguments.rounds, only)
+    )
     machine = {"cpus": os.cpu_count(), "load_before": round(load, 1), "python": platform.python_version()}
     whole = {"when": time.strftime("%Y-%m-%d"), "machine": machine, "note": arguments.note, **result}
     if arguments.result:
