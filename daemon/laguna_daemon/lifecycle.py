@@ -144,11 +144,20 @@ def stop(timeout: float = STOP_TIMEOUT) -> bool:
         raise LagunaError(f"The daemon (pid {pid}) belongs to another user.") from error
     deadline = time.monotonic() + timeout
     while time.monotonic() < deadline:
-        if running_pid() != pid:
+        # The lock is free a moment before the process has gone.
+        if running_pid() != pid and not _lives(pid):
             return True
         time.sleep(0.05)
     _kill_tree(pid)
     return True
+
+
+def _lives(pid: int) -> bool:
+    try:
+        state = Path(f"/proc/{pid}/stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+    return state not in "ZX"
 
 
 def _kill_tree(pid: int) -> None:
