@@ -59,13 +59,23 @@ class Desk:
 
 
 @pytest.fixture(scope="session")
-def desk(laguna_model: Path, shared_cache: Path) -> Iterator[Desk]:
+def plain_model(laguna_model: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A model that the CPU profile is made for, so that there is nothing to warn of."""
+    folder = tmp_path_factory.mktemp("plain") / "model"
+    shutil.copytree(laguna_model, folder)
+    config = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**config, "architectures": ["LlamaForCausalLM"]}))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def desk(plain_model: Path, shared_cache: Path) -> Iterator[Desk]:
     """One daemon for all of these tests."""
     engine = [sys.executable, str(FAKE_ENGINE), "--decode-speed", "200"]
     home = Home.create(
         LAGUNA_PROFILE="cpu",
         LAGUNA_ENGINE__COMMAND=json.dumps(engine),
-        LAGUNA_ENGINE__MODEL=str(laguna_model),
+        LAGUNA_ENGINE__MODEL=str(plain_model),
         LAGUNA_CACHE_DIR=str(shared_cache),
     )
     try:

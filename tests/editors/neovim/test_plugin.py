@@ -35,15 +35,22 @@ def test_status_in_the_line_and_in_words(edit, desk, lamp):
 
 
 def test_the_context_and_why(edit, lamp):
-    (lamp.parent / ".env").write_text("KEY=1\n")
+    (lamp.parent / ".gitignore").write_text("*.log\n")
+    (lamp.parent / "a.log").write_text("1\n")
     nvim = edit(lamp)
-    nvim.command("Laguna context .env")
-    nvim.shows(".env")
+    nvim.command("Laguna context a.log")
+    nvim.shows("*.log")
     nvim.keys("<CR>")
     nvim.command("Laguna context")
     nvim.shows("What stands in front of every question")
     lines = nvim.buffer()
     assert any(line.endswith("full      lamp.py") for line in lines), lines
+
+
+def test_the_repository_is_read_ahead(edit, lamp):
+    nvim = edit(lamp)
+    nvim.command("Laguna warm")
+    nvim.shows("tokens are in the cache")
 
 
 def test_health_is_clean(edit, lamp):

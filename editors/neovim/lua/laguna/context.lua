@@ -152,8 +152,11 @@ function M.warm()
     if err then
       return notice.fail(notice.explain(err, 'laguna/warm'))
     end
-    local count = type(result) == 'table' and result.warmTokens
-    notice.say(count and ('%s tokens are warm.'):format(phrases.count(count)) or root .. ' is warm.')
+    local said = table.concat(result.notices, '\n')
+    if said == '' and type(result.usage) == 'table' then
+      said = ('%s tokens are in the cache.'):format(phrases.count(result.usage.promptTokens))
+    end
+    notice.say(said)
   end)
 end
 

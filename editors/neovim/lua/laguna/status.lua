@@ -27,33 +27,33 @@ end
 
 local function warming(state)
   for _, workspace in ipairs(state.workspaces or {}) do
-    if workspace.state == 'warming' and workspace.snapshotTokens > 0 then
+    if workspace.residency == 'warming' and workspace.prefixTokens > 0 then
       return workspace
     end
   end
 end
 
-local short = {
-  Error = 'failed',
-  Warning = 'restarting',
-  Inactive = 'off',
+local phases = {
+  starting = 'loading',
+  backoff = 'restarting',
+  failed = 'failed',
+  stopping = 'off',
+  stopped = 'off',
 }
 
 local function word(state)
-  if short[state.kind] then
-    return short[state.kind]
-  end
-  if state.engine.phase == 'starting' then
-    return 'loading'
+  if phases[state.engine.phase] then
+    return phases[state.engine.phase]
   end
   local workspace = warming(state)
   if workspace then
     return ('reading %s/%s'):format(
       phrases.short(workspace.warmTokens),
-      phrases.short(workspace.snapshotTokens)
+      phrases.short(workspace.prefixTokens)
     )
   end
-  return state.busy and 'working' or 'ready'
+  -- What works less well than it could is worth a look, and no reason to stop working.
+  return (state.busy and 'working' or 'ready') .. (state.kind == 'Warning' and ' (!)' or '')
 end
 
 --- For the status line: "Laguna: ready"; "" in a buffer that Laguna does not serve.
@@ -87,21 +87,11 @@ function M.describe(state)
     table.insert(lines, table.concat(about, ', '))
   end
   for _, workspace in ipairs(state.workspaces or {}) do
-    local warm = ''
-    if workspace.snapshotTokens > 0 then
-      local tokens = math.min(workspace.warmTokens, workspace.snapshotTokens)
-      warm = (', %s of them warm'):format(phrases.count(tokens))
-    end
-    table.insert(
-      lines,
-      ('%s: %s, %s files, %s tokens%s'):format(
-        workspace.root,
-        workspace.state,
-        phrases.count(workspace.files),
-        phrases.count(workspace.snapshotTokens),
-        warm
-      )
-    )
+    local tokens = phrases.count(workspace.prefixTokens)
+    local warm = phrases.count(math.min(workspace.warmTokens, workspace.prefixTokens))
+    local files = phrases.count(workspace.files)
+    local text = ('%s: %s files, %s of %s tokens in the cache'):format(workspace.root, files, warm, tokens)
+    table.insert(lines, workspace.waitsFor ~= '' and text .. ', ' .. workspace.waitsFor or text)
   end
   return lines
 end

@@ -84,6 +84,7 @@ function M.open(buf, position, size)
   vim.wo[win][0].signcolumn = 'no'
   vim.wo[win][0].wrap = true
   vim.wo[win][0].linebreak = true
+  vim.wo[win][0].smoothscroll = true
   return win
 end
 
