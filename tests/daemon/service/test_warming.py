@@ -206,7 +206,7 @@ def test_requests_never_preempt_each_other_and_a_full_queue_is_refused(make_home
     assert refused
     assert {found["exit_code"] for found in refused} == {5}
     assert "busy" in refused[0]["error"]
-    assert len(results) - len(refused) >= 3, "what was admitted or queued was answered"
+    assert len(results) - len(refused) >= 2, "what was admitted or queued was answered"
     assert probe.metric("num_preemptions_total") == 0
 
 
