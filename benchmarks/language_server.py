@@ -166,15 +166,10 @@ def _module(chance: random.Random, number: int) -> str:
 
 async def typing(bench: Bench, seconds: float, rate: float) -> dict[str, Any]:
     """Type in the middle of a long file, asking after each keystroke, as an editor that never cancels."""
-    root = repository(bench.folder / "typing", {"a.py": "x = 1\n"})
-    client = await bench.editor(root)
-    uri = (root / "a.py").as_uri()
-    client.open(uri, "".join(f"value_{number} = {number} + other_{number % 7}\n" for number in range(LINES)))
+    middle = LINES // 2
+    client, uri = await _long_file(bench, middle)
     engine = bench.engine
     engine.post("/latency", content="0.3")
-    middle = LINES // 2
-    client.change(uri, 2, edit((middle, 0), (middle, 0), "\n"))
-    await complete(client, uri, middle, 0)
     memory, sent, asked = [bench.rss()], [], []
     text = _keystrokes(int(seconds * rate))
     line, column = middle, 0
@@ -207,6 +202,16 @@ async def typing(bench: Bench, seconds: float, rate: float) -> dict[str, Any]:
         "memory_growth_mb": round(max(memory[2:] or memory) - settled, 1),
         "bar": "growth < 20 MB, no stale answer, aborted within 100 ms (p95)",
     }
+
+
+async def _long_file(bench: Bench, middle: int) -> tuple[LspClient, str]:
+    root = repository(bench.folder / "typing", {"a.py": "x = 1\n"})
+    client = await bench.editor(root)
+    uri = (root / "a.py").as_uri()
+    client.open(uri, "".join(f"value_{number} = {number} + other_{number % 7}\n" for number in range(LINES)))
+    client.change(uri, 2, edit((middle, 0), (middle, 0), "\n"))
+    await complete(client, uri, middle, 0)
+    return client, uri
 
 
 def _keystrokes(count: int) -> str:

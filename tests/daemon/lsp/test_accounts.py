@@ -6,6 +6,7 @@ import pytest
 
 from laguna_daemon.schemas import ConversationSummary, ConversationTurn
 from support.fake_service import FakeStored
+from support.lsp_client import encode
 
 MANIFEST = {
     "root": "/r",
@@ -134,3 +135,20 @@ async def test_commands_of_a_status(connect, stand):
     await client.request("workspace/executeCommand", {"command": "laguna.startEngine", "arguments": []})
     assert stand.service.started == 1
     assert await client.refused("workspace/executeCommand", {"command": "laguna.dance"}) == -32602
+
+
+async def test_the_log_is_shown_or_named(connect, stand, monkeypatch, tmp_path):
+    monkeypatch.setenv("LAGUNA_STATE_DIR", str(tmp_path))
+    client = await connect()
+    client.answer_requests = False
+    await client.initialize()
+    for refused in (False, True):
+        asked = client.start("workspace/executeCommand", {"command": "laguna.openLog"})
+        done = {m["id"] for m in client.received if m.get("method") == "window/showDocument"} if refused else set()
+        call = await client.until(lambda m: m.get("method") == "window/showDocument" and m["id"] not in done)  # noqa: B023
+        assert call["params"]["uri"] == (tmp_path / "logs" / "engine.log").as_uri()
+        answer = {"error": {"code": -32601, "message": "no"}} if refused else {"result": {"success": True}}
+        client.write(encode({"id": call["id"], **answer}))
+        assert (await client.answer(asked))["result"] == {"success": not refused}
+    shown = await client.until(lambda m: m.get("method") == "window/showMessage")
+    assert "engine.log" in shown["params"]["message"]

@@ -8,7 +8,7 @@ from typing import Any
 from lsprotocol import types
 
 from laguna_daemon.lsp.adapter import Peer
-from laguna_daemon.lsp.errors import invalid_params
+from laguna_daemon.lsp.errors import ResponseError, invalid_params
 from laguna_daemon.lsp.features.actions import EDIT, Actions
 from laguna_daemon.lsp.features.status import OPEN_LOG, START_ENGINE, WARM
 from laguna_daemon.lsp.features.warming import Warming
@@ -70,7 +70,12 @@ class Commands:
     async def _open_log(self, arguments: list[Any]) -> Any:
         """Show the engine's log in the editor; where it cannot open files, say where the log is."""
         path = log_dir() / "engine.log"
-        return await self._peer.call(types.WINDOW_SHOW_DOCUMENT, {"uri": from_path(path), "takeFocus": True})
+        try:
+            return await self._peer.call(types.WINDOW_SHOW_DOCUMENT, {"uri": from_path(path), "takeFocus": True})
+        except ResponseError:
+            said = types.ShowMessageParams(type=types.MessageType.Info, message=f"The engine's log is {path}")
+            self._peer.notify(types.WINDOW_SHOW_MESSAGE, said)
+            return {"success": False}
 
     async def _warm(self, arguments: list[Any]) -> WarmResult:
         if len(arguments) > 1 or not all(isinstance(each, str) for each in arguments):

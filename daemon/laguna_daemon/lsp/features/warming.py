@@ -27,7 +27,6 @@ class Warming:
         self._service = service
         self._peer = peer
         self._locator = locator
-        self.server_progress = False  # the client lets us make progress bars of our own
 
     async def warm(self, params: WarmParams) -> WarmResult:
         """What the action asks for; a warm-up is awaited."""
