@@ -118,6 +118,8 @@ class EngineHost:
             await asyncio.gather(self._task, return_exceptions=True)
             self._task = None
         await self._close_client()
+        if self._lock is not None:  # the cancelled task may not have come to it
+            self.launch.socket.unlink(missing_ok=True)
         self._drop_lock()
         self._set(phase="stopped", detail="", pid=None)
 
