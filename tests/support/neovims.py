@@ -1,4 +1,4 @@
-"""Where the editor tests get their Neovims from: one that is named, or one that is installed beside the tests' engine."""
+"""Where the editor tests get their Neovims from: named ones, or ones installed beside the tests' engine."""
 
 from __future__ import annotations
 

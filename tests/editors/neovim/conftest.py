@@ -19,14 +19,14 @@ from support.nvim_screen import Nvim
 
 HERE = Path(__file__).parent
 
-LAMP = '''\
+LAMP = """\
 class Lamp:
     def __init__(self):
         self.lit = False
 
     def on(self):
         self.lit = True
-'''
+"""
 
 
 def pytest_configure(config: pytest.Config) -> None:

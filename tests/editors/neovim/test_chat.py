@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import signal
 
-from support.daemon import until
+from support.daemon import alive, until
 
 WHY = "Why is the lamp never switched off?"
 
@@ -91,7 +91,7 @@ def test_killed_in_the_middle_nothing_stays_behind(edit, desk, lamp):
     os.kill(nvim.process.pid, signal.SIGKILL)
     until(lambda: desk.probe.running() == 0)
     until(lambda: desk.sessions() == 0)
-    until(lambda: not any(os.path.exists(f"/proc/{bridge}") for bridge in bridges))
+    until(lambda: not any(alive(bridge) for bridge in bridges))
 
 
 def test_leaving_ends_the_session(edit, desk, lamp):

@@ -7,6 +7,7 @@ import shutil
 import pytest
 
 from support.neovims import PLUGIN
+from support.nvim_screen import NvimError
 
 
 def test_commands_complete_themselves(edit, lamp):
@@ -16,7 +17,8 @@ def test_commands_complete_themselves(edit, lamp):
         assert name in names
     assert nvim.call("nvim_call_function", "getcompletion", ["5,6Laguna e", "cmdline"]) == ["edit", "explain"]
     assert nvim.call("nvim_call_function", "getcompletion", ["Laguna context no", "cmdline"]) == ["notes.md"]
-    assert "there is no :Laguna nothing" in nvim.command("Laguna nothing")
+    with pytest.raises(NvimError, match="there is no :Laguna nothing"):
+        nvim.command("Laguna nothing")
 
 
 def test_status_in_the_line_and_in_words(edit, desk, lamp):
@@ -62,7 +64,9 @@ def test_health_is_clean(edit, lamp):
 
 
 def test_health_says_what_is_wrong(edit, lamp):
-    nvim = edit(lamp, "vim.g.laguna = { keys = { acept = '<Tab>' } }", LAGUNA_TEST_COMMAND='["no-such"]', connected=False)
+    nvim = edit(
+        lamp, "vim.g.laguna = { keys = { acept = '<Tab>' } }", LAGUNA_TEST_COMMAND='["no-such"]', connected=False
+    )
     nvim.keys("<CR>")
     nvim.command("checkhealth laguna")
     report = "\n".join(nvim.buffer())
@@ -93,7 +97,7 @@ def test_a_folder_without_git_is_served(edit, tmp_path):
 @pytest.mark.parametrize("setting", ["{ enabled = false }", "{ languages = { python = false } }"])
 def test_suggestions_are_off_where_the_settings_say_so(edit, desk, lamp, setting):
     desk.probe.answers({"when": "def off", "answer": "(self): pass"})
-    nvim = edit(lamp, "vim.lsp.config('laguna', { settings = { laguna = { completion = %s } } })" % setting)
+    nvim = edit(lamp, f"vim.lsp.config('laguna', {{ settings = {{ laguna = {{ completion = {setting} }} }} }})")
     nvim.keys("Go    def off")
     nvim.lua("vim.wait(600)")
     assert "(self): pass" not in nvim.text()

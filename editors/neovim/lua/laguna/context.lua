@@ -74,7 +74,7 @@ local function camel(value)
   return found
 end
 
---- The same from the command line, for a language server that lacks the method.
+--- The same from the command line, which tells it, or why not, where the language server cannot.
 local function from_command_line(client, root, why, done)
   local arguments = { 'context' }
   vim.list_extend(arguments, why and { 'why', why } or {})
@@ -90,10 +90,8 @@ end
 local function ask(client, root, why, done)
   local params = { root = vim.uri_from_fname(root), why = why }
   client:request('laguna/context', params, function(err, result)
-    if err and err.code == client_of.code.no_method then
+    if err then
       from_command_line(client, root, why, done)
-    elseif err then
-      notice.fail(notice.explain(err, 'laguna/context'))
     else
       done(result)
     end
@@ -106,13 +104,9 @@ local function sentence(why)
   end
   local rule = why.rule ~= '' and (' The rule is %s in %s.'):format(why.rule, why.source) or ''
   local reason = why.reason ~= '' and (': ' .. why.reason) or ''
-  return ('%s is %s (%s)%s.%s'):format(
-    why.path,
-    why.included and 'in the context' or 'not in the context',
-    why.tier,
-    reason,
-    rule
-  )
+  local tier = why.tier ~= '' and (' (%s)'):format(why.tier) or ''
+  local where = why.included and 'in the context' or 'not in the context'
+  return ('%s is %s%s%s.%s'):format(why.path, where, tier, reason, rule)
 end
 
 --- Show the context, or say why one path is or is not in it.
