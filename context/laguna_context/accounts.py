@@ -16,6 +16,8 @@ from laguna_context.manifest import File, Manifest, Why
 from laguna_context.prompt import Budget, Prompt
 from laguna_context.secrets import Finding
 
+_NOT_SHOWN = {"path": "it is named, not shown", "folder": "it is counted in its folder, not named"}
+
 
 def manifest(journal: Journal, catalogue: Catalogue, identity: str, budget: Budget, head: int) -> Manifest:
     """The account of a snapshot and its overlay; `head` counts the template's tokens before the first document."""
@@ -83,8 +85,8 @@ def why(journal: Journal, catalogue: Catalogue, selection: Selection, path: str)
     no_text, detail = _no_text(catalogue, path)
     if listed and no_text:
         reason = f"{no_text}: {detail}"
-    elif tier in ("path", "folder"):
-        reason = "other files rank higher and fill the budget; it is named, not shown"
+    elif tier in _NOT_SHOWN:
+        reason = f"other files rank higher and fill the budget; {_NOT_SHOWN[tier]}"
     tokens = part.end - part.start if part is not None else 0
     return Why(path, found.included, tier, tokens, found.rule, found.source, found.line, reason)
 

@@ -9,12 +9,16 @@ from laguna_context import frames
 from laguna_context.catalogue import Catalogue, Progress
 from laguna_context.history import change_weights, head, stable_first
 from laguna_context.idcache import Store
-from laguna_context.packing import Packing, importance, pack
+from laguna_context.packing import BYTES_PER_TOKEN, Packing, generated, importance, pack
 from laguna_context.snapshot import Piece, Snapshot, freeze, listing_piece
 from laguna_context.tokens import Ids, Tokenizer
 
 FILLED = 0.95
 """Share of its budget that a fresh snapshot fills: the rest lets files grow without pushing others out."""
+
+# Shares of a snapshot's budget.
+_LONGEST = 0.25
+_LONGEST_GENERATED = 0.005
 
 
 class Builder:
@@ -42,6 +46,15 @@ class Builder:
         weights = change_weights(root)
         self._store.put_note(key, [commit, weights])
         return weights
+
+    def minor(self, path: str) -> bool:
+        """Whether a file is not worth room only because it is new or has changed: generated ones of some length, and
+        those that would push too much else out."""
+        entry = self._catalogue.entries.get(path)
+        if entry is None:
+            return False
+        share = _LONGEST_GENERATED if generated(path) else _LONGEST
+        return entry.size / BYTES_PER_TOKEN > share * self.budget
 
     def pack(
         self,
@@ -105,7 +118,7 @@ class Builder:
         """A snapshot that owes nothing to an earlier one."""
         weights = self.weights()
         packing = self.pack(weights, limit=int(FILLED * self.budget), progress=progress)
-        order = sorted(packing.full, key=lambda path: stable_first(path, weights))
+        order = sorted(packing.full, key=lambda path: stable_first(path, weights, packing.full[path].size))
         return self.join([], packing, order)
 
     def join(self, kept: Sequence[Piece], packing: Packing, order: Iterable[str]) -> Snapshot:

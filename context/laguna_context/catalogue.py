@@ -13,7 +13,7 @@ from pathlib import Path
 from laguna_context import frames
 from laguna_context.idcache import FileInfo, Stat, Store, frame_key
 from laguna_context.listing import Entry, Selection, list_files, refresh
-from laguna_context.reading import Document, Limits, read_file
+from laguna_context.reading import Document, Limits, Skip, probe, read_file
 from laguna_context.secrets import Finding, forbidden, redact
 from laguna_context.tokens import Ids, Tokenizer
 
@@ -71,7 +71,9 @@ class Catalogue:
         self._limits = limits or Limits()
         policy = f"{tokenizer.fingerprint} {frames.FRAME_VERSION} {_reading_rules()} {secrets} {self._limits}"
         self.scope = hashlib.sha256(f"{root}\0{policy}".encode("utf-8", "surrogateescape")).hexdigest()
-        self._known = store.get_files(self.scope)
+        kept = store.get_files(self.scope)
+        self._known = {path: info for path, info in kept.items() if info.key or info.skip}
+        self._probed = {path: info.stat for path, info in kept.items() if not (info.key or info.skip)}
         self._new: dict[str, FileInfo] = {}
         self._texts: dict[str, tuple[FileInfo, str]] = {}
         self._unsettled: set[str] = set()
@@ -85,7 +87,7 @@ class Catalogue:
         self.entries = {entry.path: entry for entry in listing.entries}
         self.left_out, self.in_git = listing.left_out, listing.in_git
         gone = before.keys() - self.entries.keys()
-        self._store.forget_files(self.scope, self._known.keys() - self.entries.keys())
+        self._store.forget_files(self.scope, (self._known.keys() | self._probed.keys()) - self.entries.keys())
         changed = {
             path
             for path, entry in self.entries.items()
@@ -163,9 +165,7 @@ class Catalogue:
         self.opened += 1
         found = read_file(self.root, entry, self._limits)
         if not isinstance(found, Document):
-            empty = frames.text_hash("") if found.reason == "empty" else ""
-            info = FileInfo(_stat(entry), b"", "", empty, "", -1, found.reason, found.detail, ())
-            return self._remember(path, info, found.reason not in ("missing", "unreadable")), ""
+            return self._skip(path, found), ""
         text = self.clean(path, found.text)
         frame = frames.document(path, text.text, text.digest)
         key = frame_key(self._tokenizer.fingerprint, frame.text.encode("utf-8", "surrogatepass"))
@@ -174,6 +174,11 @@ class Catalogue:
         if old is not None and old.key == key:
             info = replace(info, tokens=old.tokens)
         return self._remember(path, info, found.settled), text.text
+
+    def _skip(self, path: str, found: Skip) -> FileInfo:
+        empty = frames.text_hash("") if found.reason == "empty" else ""
+        info = FileInfo(_stat(self.entries[path]), b"", "", empty, "", -1, found.reason, found.detail, ())
+        return self._remember(path, info, found.reason not in ("missing", "unreadable"))
 
     def _remember(self, path: str, info: FileInfo, settled: bool) -> FileInfo:
         self._known[path] = info
@@ -184,6 +189,20 @@ class Catalogue:
             self._new.pop(path, None)
             self._unsettled.add(path)
         return info
+
+    def classify(self) -> None:
+        """Find out, as cheaply as can be, which of the files not read so far have no text, and why."""
+        for path, entry in self.entries.items():
+            at = _stat(entry)
+            if self.remembered(path) is not None or self._probed.get(path) == at or self.hidden(path) is not None:
+                continue
+            found = probe(self.root, entry, self._limits)
+            if found is None:
+                self._probed[path] = at
+                if max(at.mtime, at.ctime) <= time.time_ns() - SETTLE_NS:
+                    self._new[path] = FileInfo(at, b"", "", "", "", -1, "", "", ())
+            else:
+                self._skip(path, found)
 
     def ids(self, paths: Sequence[str]) -> dict[str, Ids]:
         """Ids of the document frames of these files, from the cache where it has them. Files that turn out to have no

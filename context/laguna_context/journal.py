@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from laguna_context import frames, overlay
 from laguna_context.catalogue import Catalogue
 from laguna_context.overlay import Change, Overlay, Seen
+from laguna_context.packing import Tier
 from laguna_context.snapshot import Snapshot, listing_text
 from laguna_context.tokens import Tokenizer
 
@@ -33,12 +34,19 @@ class Journal:
     """One snapshot, the overlay behind it, and what the model therefore knows of each file.
 
     `lineage` names this overlay: a compaction that keeps the snapshot and writes the overlay anew makes another.
+    `carried`: tokens at the overlay's start that a compaction put there and that the snapshot's budget holds.
     """
 
     def __init__(
-        self, catalogue: Catalogue, tokenizer: Tokenizer, snapshot: Snapshot, lineage: str | None = None
+        self,
+        catalogue: Catalogue,
+        tokenizer: Tokenizer,
+        snapshot: Snapshot,
+        lineage: str | None = None,
+        carried: int = 0,
     ) -> None:
         self.lineage = lineage or uuid.uuid4().hex
+        self.carried = carried
         self.snapshot = snapshot
         self.overlay = Overlay()
         self._catalogue = catalogue
@@ -47,6 +55,12 @@ class Journal:
             part.path: Seen(part.digest, part.id, None, part.version) for part in snapshot.parts
         }
         self._parts = {part.path: part for part in snapshot.parts}
+
+    def name_only(self, paths: Iterable[str]) -> None:
+        """From here on the listing names these paths, which the snapshot does not know."""
+        tiers: dict[str, Tier] = dict.fromkeys(paths, "path")
+        if tiers:
+            self.snapshot = replace(self.snapshot, tiers={**self.snapshot.tiers, **tiers})
 
     def apply(self, change: Change) -> None:
         """Append an entry: from here on the model knows it."""
@@ -88,8 +102,19 @@ class Journal:
             return Now("", reason=info.detail or info.skip)
         return Now(info.digest, None, info.version)
 
-    def differences(self, pending: Iterable[str], buffers: Mapping[str, str], room: int) -> list[Change] | None:
-        """The entries that bring the model up to date on these paths, or None if they exceed `room` tokens."""
+    @property
+    def fresh(self) -> int:
+        """Tokens of overlay since the last compaction."""
+        return self.overlay.tokens - self.carried
+
+    def differences(
+        self, pending: Iterable[str], buffers: Mapping[str, str], room: int, show: Collection[str] = ()
+    ) -> list[Change] | None:
+        """The entries that bring the model up to date on these paths, or None if they exceed `room` tokens.
+
+        `show`: paths that the snapshot only names and that are shown all the same.
+        """
+        show = {*show, *buffers}
         states = {path: self.now(path, buffers) for path in sorted({*pending, *buffers, *self.unsaved()})}
         moved = self._moves(states, buffers)
         out: list[Change] = []
@@ -97,7 +122,7 @@ class Journal:
             if path in moved.values():
                 continue
             seq = self.overlay.seq + len(out) + 1
-            change = self._move(seq, path, moved[path]) if path in moved else self._change(seq, path, now, buffers)
+            change = self._move(seq, path, moved[path]) if path in moved else self._change(seq, path, now, show)
             if change is not None:
                 out.append(change)
                 room -= change.ids.size
@@ -109,10 +134,10 @@ class Journal:
             room -= listing.ids.size
         return out if room >= 0 else None
 
-    def _change(self, seq: int, path: str, now: Now, buffers: Mapping[str, str]) -> Change | None:
+    def _change(self, seq: int, path: str, now: Now, show: Collection[str]) -> Change | None:
         before = self.seen.get(path)
         if before is None or not before.digest:
-            if not now.digest or (before is None and path in self.snapshot.tiers and path not in buffers):
+            if not now.digest or (before is None and path in self.snapshot.tiers and path not in show):
                 return None  # named, not shown: the listing speaks for it
         elif not now.digest:
             return overlay.delete(self._tokenizer, seq, path, before, now.reason)
@@ -125,7 +150,7 @@ class Journal:
             info, text = self._catalogue.text(path)
             now = replace(now, digest=info.digest, version=info.version)
             if info.skip and not info.digest:  # it changed again while it was looked at
-                return self._change(seq, path, Now("", reason=info.detail or info.skip), buffers)
+                return self._change(seq, path, Now("", reason=info.detail or info.skip), show)
         known = None if before is None else replace(before, text=self.text(path))
         return overlay.write(
             self._tokenizer, seq, path, text, now.digest, before=known, version=now.version, unsaved=now.unsaved

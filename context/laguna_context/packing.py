@@ -19,7 +19,7 @@ LISTING_SHARE = 0.08
 
 # No tokenizer in use spends fewer tokens than one per 8 bytes on source text; a file that must be too long is not read.
 _MOST_BYTES_PER_TOKEN = 8
-_BYTES_PER_TOKEN = 3.0
+BYTES_PER_TOKEN = 3.0
 _FRAME_TOKENS = 24
 
 # A file this long (bytes) ranks one kind lower: the same tokens show several shorter ones.
@@ -70,10 +70,15 @@ def importance(
     return key
 
 
+def generated(path: str) -> bool:
+    """Whether a path looks like something no one writes by hand: locks, vendored and built files, pictures as text."""
+    return _GENERATED.search(path) is not None
+
+
 def _kind(path: str) -> float:
     if _FIRST.search(path):
         return 0.0
-    if _GENERATED.search(path):
+    if generated(path):
         return 6.0
     if _TEST.search(path):
         return 3.0
@@ -96,8 +101,8 @@ def pack(
     counts tokens of a text. Files are asked for in rank order until the budget is spent, so a tree of any size
     costs what fits.
     """
-    everything = sum(size for _, size in candidates) / _BYTES_PER_TOKEN + _FRAME_TOKENS * len(candidates)
-    names = int(sum(len(path) + 1 for path, _ in candidates) / _BYTES_PER_TOKEN) + _FRAME_TOKENS
+    everything = sum(size for _, size in candidates) / BYTES_PER_TOKEN + _FRAME_TOKENS * len(candidates)
+    names = int(sum(len(path) + 1 for path, _ in candidates) / BYTES_PER_TOKEN) + _FRAME_TOKENS
     reserve = 0 if everything < budget * 0.8 else min(int(budget * LISTING_SHARE), names)
     full = dict(_fill([item for item in candidates if item[0] in first], budget, ids_of))
     room = budget - reserve - sum(ids.size for ids in full.values())
@@ -120,7 +125,7 @@ def _fill(
             path, size = waiting.popleft()
             if size / _MOST_BYTES_PER_TOKEN <= room:
                 batch.append(path)
-                hoped += size / _BYTES_PER_TOKEN + _FRAME_TOKENS
+                hoped += size / BYTES_PER_TOKEN + _FRAME_TOKENS
         found = ids_of(batch)
         for path in batch:
             ids = found.get(path)
@@ -138,7 +143,7 @@ def name_rest(paths: Sequence[str], room: int, count: Callable[[str], int]) -> t
 
     Folders are opened from the top while the lines fit, small ones first.
     """
-    size = room * _BYTES_PER_TOKEN
+    size = room * BYTES_PER_TOKEN
     for _ in range(6):
         lines, tiers = _open_folders(paths, size)
         used = count("\n".join(lines)) if lines else 0

@@ -8,32 +8,31 @@ import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from itertools import takewhile
 from pathlib import Path
 
 import numpy as np
 
 from laguna_context import accounts, frames, overlay
-from laguna_context.building import Builder, part_pieces
+from laguna_context.building import Builder
 from laguna_context.catalogue import Catalogue, Progress
-from laguna_context.compaction import plan
+from laguna_context.compaction import compact, expelled
 from laguna_context.conversation import Conversation
 from laguna_context.errors import RootRefused
-from laguna_context.history import stable_first
 from laguna_context.idcache import Store
 from laguna_context.journal import Journal
 from laguna_context.listing import Selection
 from laguna_context.manifest import Manifest, Why
 from laguna_context.overlay import Change
 from laguna_context.prompt import Budget, Prompt, PromptTooLarge, Span, spans
-from laguna_context.snapshot import Snapshot, restore
+from laguna_context.snapshot import restore
 from laguna_context.template import ChatTemplate
 from laguna_context.tokens import Ids, Tokenizer
 
 # Compacting by choice (idle) is worth a prefill only when this share of the overlay is used.
 _WORTH_COMPACTING = 0.25
-# A snapshot that holds less than this share of its budget is filled up again when it is compacted.
-_SHRUNK = 0.75
+# From this share of the overlay's budget on a compaction that makes nobody wait is looked for, again after so much.
+_EARLY = 0.75
+_AGAIN = 0.1
 # Files whose rules decide what is listed.
 _RULE_FILES = (".gitignore", ".lagunaignore", ".gitmodules")
 
@@ -115,7 +114,7 @@ class Workspace:
         snapshot = restore(kept[0], kept[1]) if kept else None
         if kept is None or snapshot is None:
             return False
-        journal = Journal(self._catalogue, self._tokenizer, snapshot, kept[0].get("lineage"))
+        journal = Journal(self._catalogue, self._tokenizer, snapshot, kept[0].get("lineage"), kept[0].get("carried", 0))
         try:
             for body, ids in kept[2]:
                 journal.apply(overlay.restore(body, ids))
@@ -139,7 +138,7 @@ class Workspace:
     def _adopt(self, journal: Journal) -> None:
         """Make this snapshot the one in use, and keep it."""
         self._set(journal)
-        body = {**journal.snapshot.body(), "lineage": journal.lineage}
+        body = {**journal.snapshot.body(), "lineage": journal.lineage, "carried": journal.carried}
         self._store.put_snapshot(self._state, body, journal.snapshot.ids)
         self._keep(journal.overlay.changes)
 
@@ -147,6 +146,7 @@ class Workspace:
         self._journal = journal
         self._prefixes = {}
         self._pending = set()
+        self._look_at = max(int(_EARLY * self.budget.overlay), journal.carried + int(_AGAIN * self.budget.overlay))
 
     def _keep(self, changes: Sequence[Change]) -> None:
         self._store.put_entries(self._state, [(c.seq, c.body(), c.ids) for c in changes])
@@ -165,10 +165,13 @@ class Workspace:
     def _settle(self, buffers: Mapping[str, str]) -> list[str]:
         """Bring the overlay up to date, compacting if it would exceed its budget. Returns notes for the user."""
         notes: list[str] = []
-        if self._expelled(self._pending) and self._compact():
+        if expelled(self._catalogue, self._pending, self._journal.seen) and self._compact():
             notes.append("Files that rules now keep out were taken from the repository's prefix.")
-        room = self.budget.overlay - self._journal.overlay.tokens
-        changes = self._journal.differences(self._pending, buffers, room)
+        self._journal.name_only(path for path in self._pending if self._unknown(path) and self._builder.minor(path))
+        changes = self._journal.differences(self._pending, buffers, self._room())
+        if changes is not None and self._early(changes) and self._compact(gently=True):
+            notes.append("The overlay was written anew.")
+            changes = self._journal.differences(self._pending, buffers, self._room())
         if changes is None:
             if self._compact():
                 notes.append("The overlay was full: the repository's prefix was compacted.")
@@ -182,6 +185,24 @@ class Workspace:
             self._keep(changes)
             self._catalogue.save()
         return notes
+
+    def _room(self) -> int:
+        """Tokens that the overlay may still take: of its budget, and of what the snapshot leaves of its own."""
+        overlay = self.budget.overlay
+        unused = self._builder.budget - self._journal.snapshot.ids.size
+        return overlay + min(max(0, unused), overlay) - self._journal.overlay.tokens
+
+    def _early(self, changes: Sequence[Change]) -> bool:
+        """Whether to look for a compaction that nobody would notice, before the overlay is full."""
+        tokens = self._journal.overlay.tokens + sum(change.ids.size for change in changes)
+        if not changes or tokens < self._look_at:
+            return False
+        self._look_at = tokens + int(_AGAIN * self.budget.overlay)
+        return True
+
+    def _unknown(self, path: str) -> bool:
+        """Whether the model has never heard of a path."""
+        return path not in self._journal.seen and path not in self._journal.snapshot.tiers
 
     @property
     def files_opened(self) -> int:
@@ -314,61 +335,22 @@ class Workspace:
     def compact(self, *, force: bool = False) -> bool:
         """Freeze a new snapshot that keeps what costs least to keep; False if there was no need."""
         with self._lock:
-            used = self._journal.overlay.tokens
-            if not force and used < _WORTH_COMPACTING * self.budget.overlay:
+            if not force and self._journal.fresh < _WORTH_COMPACTING * self.budget.overlay:
                 return False
             return self._compact()
 
-    def _expelled(self, paths: Iterable[str]) -> set[str]:
-        """Of these, files that the model was shown, that are still there, and that a rule now keeps out: unlike
-        deleted ones they may not stay in the prefix until it is compacted anyway."""
-        gone = {path for path in paths if path not in self._catalogue.entries and path in self._journal.seen}
-        return {path for path in gone if os.path.lexists(self.root / path)}
-
-    def _compact(self) -> bool:
+    def _compact(self, *, gently: bool = False) -> bool:
         """Replace snapshot and overlay by ones that say the same; False if that would change nothing."""
-        old = self._journal
-        first = old.shown_by_overlay()
-        corrections = self._corrections(old.snapshot)
-        recent = first | corrections.keys()
-        now = self._catalogue.ids(sorted(recent & self._catalogue.entries.keys()))
-        before = {part.path: part.end - part.start for part in old.snapshot.parts}
-        added = sum(max(0, ids.size - before.get(path, 0)) for path, ids in now.items())
-        carried = {path: change.ids.size for path, change in corrections.items()}
-        expelled = self._expelled(part.path for part in old.snapshot.parts)
-        parts = tuple(takewhile(lambda part: part.path not in expelled, old.snapshot.parts))
-        largest = max((change.ids.size for change in old.overlay.changes), default=0)
-        cut = plan(parts, carried, added, self._builder.budget, self.budget.overlay, largest).cut
-        kept = part_pieces(old.snapshot, cut)
-        weights = dict(self._builder.weights())
-        for path in recent:
-            weights[path] = weights.get(path, 0.0) + 1.0
-        # Files that nobody touched are not worth reading anew now, unless the snapshot has shrunk.
-        limit = max(old.snapshot.ids.size + added, int(_SHRUNK * self._builder.budget))
-        sizes = {piece.path: piece.ids.size for piece in kept}
-        packing = self._builder.pack(weights, kept=sizes, first=recent, limit=limit)
-        order = sorted(packing.full, key=lambda path: stable_first(path, weights))
-        journal = Journal(self._catalogue, self._tokenizer, self._builder.join(kept, packing, order))
-        for piece in kept:
-            if piece.path in corrections:
-                for change in journal.differences([piece.path], {}, self.budget.prompt) or ():
-                    journal.apply(change)
+        overlay = self.budget.overlay
+        journal = compact(
+            self._journal, self._catalogue, self._tokenizer, self._builder, self._pending, overlay, gently=gently
+        )
         self._catalogue.save()
-        if journal.snapshot.id == old.snapshot.id and journal.overlay.tokens >= old.overlay.tokens:
+        if journal is None:
             return False
         self._adopt(journal)
         self.compactions += 1
         return True
-
-    def _corrections(self, snapshot: Snapshot) -> dict[str, Change]:
-        """For each stale document of a snapshot, the one entry that would correct it."""
-        clean = Journal(self._catalogue, self._tokenizer, snapshot)
-        out: dict[str, Change] = {}
-        for part in snapshot.parts:
-            if part.path != frames.LISTING_PATH and clean.now(part.path, {}).digest != part.digest:
-                for change in clean.differences([part.path], {}, self.budget.prompt) or ():
-                    out[part.path] = change
-        return out
 
     # accounts ----------------------------------------------------------------------------------------------------
 
@@ -376,6 +358,8 @@ class Workspace:
         """What the model is shown, file by file. Settles pending changes of the disk first."""
         with self._lock:
             self._settle({})
+            self._catalogue.classify()
+            self._catalogue.save()
             head = self._template.open_first(False).size
             return accounts.manifest(self._journal, self._catalogue, self.identity, self.budget, head)
 
