@@ -15,8 +15,9 @@ say. Answer the task at the end of the message. Name the files you rely on by th
 hold the answer, say so."""
 
 COMPLETE = """\
-Complete the code at the cursor, marked as {marker}, in {what}. Reply with exactly the text to insert at the cursor, \
-nothing before it, nothing after it, no explanation and no code fence.
+Complete the code at the cursor. The cursor is marked as {marker} in {what}. \
+Reply with exactly the text to insert at the cursor, nothing before it, nothing after it, no explanation and no code \
+fence.
 
 This stands behind the cursor:
 {suffix}
