@@ -58,8 +58,10 @@ def text(nvim, path) -> str:
 
 
 def test_the_preview_is_a_diff_and_changes_nothing(nvim, lamp):
-    for line in ("--- lamp.py", '+    """A lamp."""', "+    def off(self):", "+++ switch.py (new file)", "+SWITCH = 1"):
-        nvim.shows(line)
+    nvim.shows('+    """A lamp."""')
+    shown = nvim.buffer()
+    for line in ("--- lamp.py", "+    def off(self):", "+++ switch.py (new file)", "+SWITCH = 1"):
+        assert line in shown
     assert text(nvim, lamp) == lamp.read_text()
     assert not (lamp.parent / "switch.py").exists()
 

@@ -132,7 +132,7 @@ function Chat:send(client, question, references)
   end, question.buf)
   running.request = request
   if not sent then
-    self:abandon('laguna-daemon has gone away before the question.')
+    self:abandon('laguna-daemon has gone away before the question.', 'LagunaError')
   end
   return sent
 end
@@ -162,9 +162,7 @@ end
 function Chat:finish(client, question, err, result)
   local transcript = self.transcript
   transcript:wait()
-  if err and err.code == client_of.code.cancelled then
-    return transcript:line('Stopped.', 'LagunaNote')
-  elseif err then
+  if err then
     return transcript:line(notice.explain(err, 'laguna/chat'), 'LagunaError')
   end
   if type(result.conversation) == 'string' then
@@ -186,18 +184,21 @@ function Chat:stop()
   local running = self.running
   local client = running and vim.lsp.get_client_by_id(running.client)
   if not running then
-    notice.say('no answer is being written.')
-  elseif client then
+    return notice.say('no answer is being written.')
+  end
+  if client then
     client:cancel_request(running.request)
   end
+  -- Neovim swallows the answer to a request that was cancelled.
+  self:abandon('Stopped.', 'LagunaNote')
 end
 
 ---@private
-function Chat:abandon(reason)
+function Chat:abandon(reason, highlight)
   require('laguna.connection').forget(self.running.token)
   self.running = nil
   self.transcript:wait()
-  self.transcript:line(reason, 'LagunaError')
+  self.transcript:line(reason, highlight)
 end
 
 --- Forget the conversation and begin a new one.
@@ -224,7 +225,7 @@ end
 function M.lost(id)
   for _, chat in pairs(chats) do
     if chat.running and chat.running.client == id then
-      chat:abandon('laguna-daemon has gone away before the answer was complete. Ask again.')
+      chat:abandon('laguna-daemon has gone away before the answer was complete. Ask again.', 'LagunaError')
     end
   end
 end

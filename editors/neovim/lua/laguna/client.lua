@@ -3,8 +3,6 @@ local notice = require('laguna.notice')
 
 local M = { name = 'laguna' }
 
-M.code = { cancelled = -32800, no_method = -32601, bad_params = -32602 }
-
 local ABSENT =
   'no laguna-daemon serves this buffer. Open a file of the project; :checkhealth laguna says more.'
 

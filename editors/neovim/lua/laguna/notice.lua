@@ -1,6 +1,8 @@
 --- What the user is told outside of the chat.
 local M = {}
 
+local NO_METHOD, BAD_PARAMS = -32601, -32602 -- of JSON-RPC
+
 ---@param text string
 function M.say(text)
   vim.notify('laguna: ' .. text, vim.log.levels.INFO)
@@ -21,12 +23,12 @@ end
 ---@param method string
 ---@return string
 function M.explain(err, method)
-  if err.code == -32601 then
+  if err.code == NO_METHOD then
     return ('the running laguna-daemon does not offer %s; it is older than this plugin. Update it.'):format(
       method
     )
   end
-  if err.code == -32602 then
+  if err.code == BAD_PARAMS then
     return (err.message or '') .. ' Perhaps laguna-daemon is older than this plugin: update it.'
   end
   return (err.message or 'no reason given'):gsub('^%l', string.upper)
