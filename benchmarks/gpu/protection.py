@@ -311,14 +311,14 @@ async def second(bench: Bench) -> None:
 
 
 async def unprotected(bench: Bench) -> None:
-    """What happens without the daemon: the same four completions straight to the engine, then a question."""
+    """What happens without the daemon: completions straight to the engine, twice as many, then a question."""
     await bench.ask("(first question of the part)", 0, bench.question())
     tokenizer = bench.ruler.materials.tokenizer
     for _ in range(min(3, bench.options.repeat)):
-        for _ in range(4):
+        for _ in range(8):
             ids = tokenizer.encode(bench.text(bench.options.completion)).tolist()
             await bench.direct("completion past the daemon", ids)
-        await bench.ask("question after four completions past the daemon", 0, bench.question())
+        await bench.ask("question after eight completions past the daemon", 0, bench.question())
     bench.summary("without protection", root=await bench.root(0))
 
 
