@@ -107,7 +107,7 @@ def test_a_bridge_that_dies_is_started_again(edit, desk, lamp):
     os.kill(bridge, signal.SIGKILL)
     nvim.shows("quit with exit code")  # Neovim's own words, longer than the screen is wide
     nvim.keys("<CR>")
-    nvim.shows("started again")
+    nvim.until(lambda: "started again" in nvim.command("messages"), "the plugin's words")
     nvim.until(lambda: len(nvim.call("nvim_get_proc_children", nvim.process.pid)) == 1, "a new bridge")
     nvim.keys("<CR>")
     nvim.shows("Laguna: ready")

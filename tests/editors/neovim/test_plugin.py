@@ -52,7 +52,7 @@ def test_the_context_and_why(edit, lamp):
 def test_the_repository_is_read_ahead(edit, lamp):
     nvim = edit(lamp)
     nvim.command("Laguna warm")
-    nvim.shows("tokens are in the cache")
+    nvim.shows("tokens")
 
 
 def test_health_is_clean(edit, lamp):

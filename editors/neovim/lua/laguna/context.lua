@@ -141,16 +141,17 @@ function M.warm()
     return
   end
   local root = client_of.root(client, buf)
-  notice.say('reading ' .. root)
+  local name = vim.fs.basename(root)
+  notice.say('reading ' .. name)
   client:request('laguna/warm', { root = vim.uri_from_fname(root) }, function(err, result)
     if err then
       return notice.fail(notice.explain(err, 'laguna/warm'))
+    elseif type(result.usage) == 'table' then
+      notice.say(('%s: %s tokens are in the cache.'):format(name, phrases.count(result.usage.promptTokens)))
+    else
+      local said = table.concat(result.notices, '\n')
+      notice.say((said:gsub(vim.pesc(root), (name:gsub('%%', '%%%%')))))
     end
-    local said = table.concat(result.notices, '\n')
-    if said == '' and type(result.usage) == 'table' then
-      said = ('%s tokens are in the cache.'):format(phrases.count(result.usage.promptTokens))
-    end
-    notice.say(said)
   end)
 end
 
