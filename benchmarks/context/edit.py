@@ -97,10 +97,11 @@ def main() -> None:
             root, tokenizer=tokenizer, template=template, budget=BUDGET, cache_dir=Path(scratch) / "cache"
         )
         shown = [span.path for span in space.prompt("?").documents]
-        sized = [p for p in shown if (root / p).is_file() and 18_000 < (root / p).stat().st_size < 23_000]
-        result["file_bytes"] = (root / sized[0]).stat().st_size
+        files = [path for path in shown if (root / path).is_file()]
+        nearest = min(files, key=lambda path: abs((root / path).stat().st_size - 20_000))
+        result["file_bytes"] = (root / nearest).stat().st_size
         for name, whole in (("one line", False), ("whole file", True)):
-            rows = asyncio.run(measure(space, root, sized[0], args.runs, whole))
+            rows = asyncio.run(measure(space, root, nearest, args.runs, whole))
             plain = [row for row in rows if not row["compacted"]]
             medians = {key: round(statistics.median(row[key] for row in plain), 2) for key in list(rows[0])[:3]}
             result[name] = {**medians, "compactions": len(rows) - len(plain), "rows": rows}

@@ -120,9 +120,7 @@ def test_a_daemon_of_another_version_is_replaced_when_idle_only(home: Home) -> N
         "sys.exit(0 if ensure_running().version == '99.0.0' else 3)"
     )
     # The replacement is of the installed version, so the handshake fails after the old one has been retired.
-    done = subprocess.run(
-        [os.sys.executable, "-c", script], env=home.env, capture_output=True, text=True, check=False
-    )
+    done = subprocess.run([os.sys.executable, "-c", script], env=home.env, capture_output=True, text=True, check=False)
     assert done.returncode == 3, done.stderr
     assert not alive(first["pid"])
 

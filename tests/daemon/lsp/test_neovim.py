@@ -53,9 +53,7 @@ async def test_ghost_text_and_chat(stand, binary, file, editors):
     # Accepted, the text stands in the document, and the server hears of it.
     accept = "luaeval('vim.lsp.inline_completion.get()')"
     assert await asyncio.to_thread(editor.value, accept) is True
-    await eventually(
-        lambda: stand.service.buffers.texts(file)[0].endswith("é = x = f(\n    1)\n"), "the text is in"
-    )
+    await eventually(lambda: stand.service.buffers.texts(file)[0].endswith("é = x = f(\n    1)\n"), "the text is in")
     (session,) = stand.listener.sessions.values()
     await eventually(lambda: session.completion.counts["accepted"] == 1, "the server has heard")
     assert await asyncio.to_thread(editor.value, "v:lua.Chat('why?')") is True
