@@ -59,7 +59,7 @@ def test_it_can_be_stopped(edit, desk, lamp):
     nvim = edit(lamp)
     nvim.command(f"Laguna ask {WHY}")
     nvim.shows("On and on.")
-    until(lambda: desk.probe.running() == 1)
+    assert desk.probe.running() == 1
     nvim.command("Laguna stop")
     nvim.shows("Stopped.")
     until(lambda: desk.probe.running() == 0)
@@ -122,7 +122,7 @@ def test_conversations_are_listed_resumed_and_deleted(edit, desk, lamp):
     nvim.command(f"Laguna ask {WHY}")
     nvim.shows("tokens read")
     nvim.command("Laguna new")
-    assert WHY not in nvim.text()
+    nvim.until(lambda: WHY not in nvim.text(), "an empty chat")
     nvim.command("wincmd p | Laguna history")
     nvim.shows(WHY)
     nvim.shows("First.")
