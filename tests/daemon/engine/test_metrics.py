@@ -49,3 +49,10 @@ def test_movement_is_any_work() -> None:
     assert still.movement == Metrics(running=1, kv_usage=0.5).movement
     for other in (Metrics(running=1, kv_usage=0.6), Metrics(running=1, kv_usage=0.5, generated_tokens=1)):
         assert still.movement != other.movement
+
+
+def test_the_size_of_the_pool() -> None:
+    labels = 'block_size="16",cache_dtype="fp8",engine="0",num_gpu_blocks="13690",sliding_window="None"'
+    found = parse_metrics(f"{PAGE}vllm:cache_config_info{{{labels}}} 1.0\n")
+    assert (found.kv_blocks, found.block_size) == (13_690, 16)
+    assert parse_metrics('vllm:cache_config_info{num_gpu_blocks="None"} 1.0').kv_blocks == 0
