@@ -24,7 +24,7 @@ from typing import Any
 from laguna_context.listing import Selection
 from laguna_context.template import load_template
 from laguna_context.tokens import load_tokenizer
-from laguna_context.watching import watch
+from laguna_context.watching import Changes, watch
 from laguna_context.workspace import Budget, Workspace
 
 BUDGET = Budget(context=204_800, output=7_000, task=4_000, overlay=17_000)
@@ -46,19 +46,19 @@ async def measure(space: Workspace, root: Path, path: str, runs: int, whole: boo
     rows: list[dict[str, float]] = []
     original = (root / path).read_text()
     stop = asyncio.Event()
-    events: asyncio.Queue[frozenset[str]] = asyncio.Queue()
+    events: asyncio.Queue[Changes] = asyncio.Queue()
 
     async def listen() -> None:
         async for changes in watch(root, selection=Selection(), stop=stop):
-            await events.put(changes.paths)
+            await events.put(changes)
 
     listener = asyncio.create_task(listen())
-    await asyncio.sleep(1)
+    await events.get()  # the first one says that watching has begun
     for number in range(runs):
         compactions = space.compactions
         (root / path).write_text(edited(original, number, whole))
         written = time.perf_counter()
-        while path not in await events.get():
+        while not ((changes := await events.get()).rescan or path in changes.paths):
             pass
         heard, cpu = time.perf_counter(), time.thread_time()
         space.changed([path])

@@ -16,7 +16,7 @@ _HALF_LIFE = 60.0
 """In commits: a change this many commits ago counts half."""
 
 _TYPICAL_CHANGE = 150
-"""Tokens of the diff of one file in one commit: over the last 200 commits of flask half are shorter."""
+"""Tokens of the diff of one file in one commit, roughly: a few lines and their context."""
 
 
 def head(root: Path) -> str:

@@ -15,7 +15,7 @@ from laguna_context import confined
 from laguna_context.confined import Refused, open_beneath
 from laguna_context.encodings import Undecodable
 from laguna_context.listing import Entry, list_files
-from laguna_context.reading import Document, Limits, Skip, decode, read_file, to_document
+from laguna_context.reading import Document, Limits, Skip, decode, probe, read_file, to_document
 from support.repositories import git, repository, write
 
 
@@ -356,3 +356,19 @@ def test_an_entry_with_another_kind_is_never_opened(tmp_path: Path) -> None:
         found = read_file(root, entry_of(root, "f")._replace(kind=kind))
         assert isinstance(found, Skip)
         assert found.reason == kind
+
+
+def test_a_probe_tells_from_the_first_block_what_reading_would(tmp_path: Path) -> None:
+    files = {
+        "text.py": b"a = 1\n" * 2000,
+        "straddling.txt": b"#" * 4095 + "é".encode() * 9,
+        "wide.txt": "wide text\n".encode("utf-16"),
+        "picture.png": b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0" * 400,
+        "empty.txt": b"",
+    }
+    for name, raw in files.items():
+        (tmp_path / name).write_bytes(raw)
+    (tmp_path / "link").symlink_to("text.py")
+    for entry in list_files(tmp_path).entries:
+        told, found = read_file(tmp_path, entry), probe(tmp_path, entry)
+        assert (found.reason if found else None) == (told.reason if isinstance(told, Skip) else None), entry.path

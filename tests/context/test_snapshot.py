@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from laguna_context import frames
-from laguna_context.history import change_weights
+from laguna_context.history import change_weights, stable_first
 from laguna_context.idcache import Store
 from laguna_context.packing import importance, name_rest, pack
 from laguna_context.snapshot import Piece, freeze, restore
@@ -58,6 +58,13 @@ def test_history_puts_what_changes_last(tmp_path: Path, open_workspace: object, 
     assert weights["busy.py"] > weights["mid.py"] > weights["old.py"] == weights["zz.py"] > 0
     space = open_workspace(root)  # type: ignore[operator]
     assert [part.path for part in space.prompt("?").documents] == ["old.py", "zz.py", "mid.py", "busy.py"]
+
+
+def test_a_long_file_that_changes_as_often_stands_before_a_short_one() -> None:
+    weights = {"CHANGES.rst": 2.0, "ci.yml": 2.0, "old.py": 0.0}
+    sizes = {"CHANGES.rst": 25_000, "ci.yml": 500, "old.py": 100}
+    order = sorted(sizes, key=lambda path: stable_first(path, weights, sizes[path]))
+    assert order == ["old.py", "CHANGES.rst", "ci.yml"]
 
 
 def test_history_of_a_folder_below_the_top_and_of_none(tmp_path: Path) -> None:

@@ -162,3 +162,32 @@ def test_threads_may_ask_and_change_at_once(root: Path, open_workspace: object) 
     for thread in threads:
         thread.join()
     assert not failures
+
+
+def test_files_that_no_prompt_needs_are_accounted_for(tmp_path: Path, open_workspace: object) -> None:
+    files = {f"m{i}.py": f"value = {i}\n" * 60 for i in range(200)}
+    root = repository(tmp_path / "repo", files, commit=True)
+    (root / "picture.bin").write_bytes(b"\0\1\2" * 90_000)
+    budget = Budget(context=4000, output=500, task=500, overlay=300)
+    space = open_workspace(root, budget)  # type: ignore[operator]
+    opened = space.files_opened
+    assert opened < len(files), "most files are not read"
+    manifest = space.manifest()
+    assert space.files_opened == opened
+    assert {file.path for file in manifest.files} == {*files, "picture.bin"}
+    assert manifest.skipped == {"binary": 1}
+    assert manifest.tiers["full"] + manifest.tiers["path"] + manifest.tiers.get("folder", 0) == len(manifest.files)
+
+
+def test_a_new_file_that_is_generated_or_huge_is_named_not_shown(
+    root: Path, open_workspace: object, tokenizer: Tokenizer
+) -> None:
+    space = open_workspace(root)  # type: ignore[operator]
+    space.prompt("?")
+    write(root, {"uv.lock": "package = 1\n" * 3000, "logo.svg": "<svg/>\n" * 90, "new.py": "n = 1\n" * 9})
+    space.changed(None)
+    text = tokenizer.decode(space.prompt("?").ids).decode()
+    assert "n = 1" in text and "<svg/>" not in text and "package = 1" not in text
+    assert "uv.lock" in text and "logo.svg" in text, "the listing names them"
+    assert space.why("uv.lock").tier == "path"
+    assert space.compactions == 0
