@@ -2,60 +2,64 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import sys
 import traceback
+from types import ModuleType
 
 import typer
 from typer.exceptions import TyperException
 
 from laguna_context.errors import ContextError
 from laguna_daemon import __version__
-from laguna_daemon.cli import (
-    ask,
-    context,
-    conversations,
-    doctor,
-    edits,
-    engine,
-    lifecycle,
-    lsp,
-    refactor,
-    removal,
-    switch,
-    unit,
-    warm,
-)
 from laguna_daemon.cli.output import complain
 from laguna_daemon.errors import ExitCode, LagunaError, RepositoryError, UsageError
 
-app = typer.Typer(
-    name="laguna-daemon",
-    help="A private coding assistant that has read the whole repository.",
-    invoke_without_command=True,
-    add_completion=True,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-)
-app.command("ask")(ask.ask)
-app.command("context")(context.context)
-app.command("warm")(warm.warm)
-app.command("start")(lifecycle.start)
-app.command("stop")(lifecycle.stop)
-app.command("status")(lifecycle.status)
-app.command("logs")(lifecycle.logs)
-app.command("lsp", help=lsp.run.__doc__)(lsp.command)
-app.command("refactor")(refactor.refactor)
-app.command("undo")(edits.undo)
-app.add_typer(conversations.app, name="conversations")
-app.add_typer(edits.app, name="edits")
-app.command("doctor")(doctor.doctor)
-app.command("gc")(removal.gc)
-app.command("uninstall")(removal.uninstall)
-engine.app.command("use")(switch.use)
-engine.app.command("restart")(switch.restart)
-app.add_typer(engine.app, name="engine")
-app.add_typer(unit.app, name="service")
+# Command -> module of this folder and function there; groups of commands are a module's ``app``. A module is loaded
+# when its command is wanted, or when all are listed: together they cost half a second that nobody should wait for.
+_COMMANDS = {
+    "ask": ("ask", "ask"),
+    "context": ("context", "context"),
+    "warm": ("warm", "warm"),
+    "start": ("lifecycle", "start"),
+    "stop": ("lifecycle", "stop"),
+    "status": ("lifecycle", "status"),
+    "logs": ("lifecycle", "logs"),
+    "lsp": ("lsp", "command"),
+    "refactor": ("refactor", "refactor"),
+    "undo": ("edits", "undo"),
+    "doctor": ("doctor", "doctor"),
+    "gc": ("removal", "gc"),
+    "uninstall": ("removal", "uninstall"),
+}
+_GROUPS = {"conversations": "conversations", "edits": "edits", "engine": "engine", "service": "unit"}
+
+
+def build_app(argv: list[str]) -> typer.Typer:
+    """The command line as far as ``argv`` needs it: one command, or all of them."""
+    app = typer.Typer(
+        name="laguna-daemon",
+        help="A private coding assistant that has read the whole repository.",
+        invoke_without_command=True,
+        add_completion=True,
+        pretty_exceptions_enable=False,
+        rich_markup_mode=None,
+    )
+    app.callback()(_common)
+    wanted = argv[0] if argv else ""
+    known = wanted in _COMMANDS or wanted in _GROUPS
+    for name, (module, function) in _COMMANDS.items():
+        if not known or name == wanted:
+            app.command(name)(getattr(_load(module), function))
+    for name, module in _GROUPS.items():
+        if not known or name == wanted:
+            app.add_typer(_load(module).app, name=name)
+    return app
+
+
+def _load(module: str) -> ModuleType:
+    return importlib.import_module(f"laguna_daemon.cli.{module}")
 
 
 def _version(wanted: bool) -> None:
@@ -64,7 +68,6 @@ def _version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
 def _common(
     context: typer.Context,
     version: bool = typer.Option(
@@ -79,7 +82,7 @@ def _common(
 def run_app(argv: list[str]) -> int:
     """Run one command and return its exit code; every error becomes one or two lines on stderr."""
     try:
-        result = app(args=argv, standalone_mode=False)
+        result = build_app(argv)(args=argv, standalone_mode=False)
         return int(result) if isinstance(result, int) else ExitCode.OK
     except typer.Abort:
         return ExitCode.INTERRUPTED

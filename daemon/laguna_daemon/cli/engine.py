@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from laguna_daemon.cli import switch
 from laguna_daemon.cli.output import Progress, remark
 from laguna_daemon.config import load_settings
 from laguna_daemon.engine import install as engines
@@ -182,3 +183,7 @@ def _check_kind(kind: str) -> None:
 def _print_json(value: object) -> None:
     json.dump(value, sys.stdout)
     sys.stdout.write("\n")
+
+
+app.command("use")(switch.use)
+app.command("restart")(switch.restart)

@@ -37,7 +37,8 @@ def _is_other_version(lock: Path) -> bool:
 
 
 def command(stdio: bool = False) -> None:
-    """Only for ``--help``: ``main`` answers this command before the command line is loaded."""
+    """Serve one editor on standard input and output, starting the daemon if needed."""
+    # Only `--help` comes here: `main` answers this command before the command line is loaded.
     raise SystemExit(run(["--stdio"] if stdio else []))
 
 
