@@ -73,7 +73,7 @@ async def ask(service: Service, request: AskRequest, emit: Emitter[Event]) -> No
     if not request.question.strip() and request.task is None:
         raise UsageError("The question is empty.", "Give it as an argument or on standard input.")
     answer = Answer()
-    materials, opened = await _prepare(service, request, emit)
+    materials, opened = await prepare(service, request, emit)
     root = None if opened is None else opened.root
     async with service.conversations.turn(request.conversation, root, materials) as talk:
         for notice in talk.notices:
@@ -102,7 +102,7 @@ async def ask(service: Service, request: AskRequest, emit: Emitter[Event]) -> No
     emit(UsageEvent(usage=answer.usage, conversation=kept, text="".join(answer.text)))
 
 
-async def _prepare(service: Service, request: AskRequest, emit: Emitter[Event]) -> tuple[Materials, OpenRoot | None]:
+async def prepare(service: Service, request: AskRequest, emit: Emitter[Event]) -> tuple[Materials, OpenRoot | None]:
     """Read the repository while the engine loads; both are reported."""
     materials = await service.hosting.materials()
     if request.no_context:

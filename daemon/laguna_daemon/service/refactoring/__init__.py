@@ -26,7 +26,7 @@ from laguna_daemon.schemas import (
     ReportEvent,
     SkippedFile,
 )
-from laguna_daemon.service.ask import _prepare as prepare
+from laguna_daemon.service.ask import prepare
 from laguna_daemon.service.refactoring import turn, wire
 from laguna_daemon.service.refactoring.held import unsaved
 from laguna_daemon.service.refactoring.recovery import journal_dir, recover

@@ -202,6 +202,7 @@ class Refactoring:
             raise
         except ContextError as error:
             raise RepositoryError(error.what, error.advice) from error
+        self._service.warmer.asked(self._opened, prompt)
         for note in prompt.notes:
             self._emit(NoticeEvent(message=note))
         return prompt
