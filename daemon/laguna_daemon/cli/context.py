@@ -36,7 +36,7 @@ def context(
     if json_:
         sys.stdout.buffer.write(orjson.dumps(found, option=orjson.OPT_INDENT_2) + b"\n")
     elif why is not None:
-        _print_why(found)
+        print(found["text"])
     else:
         _print(found, all_)
 
@@ -47,25 +47,6 @@ def _why(action: list[str]) -> str | None:
     if len(action) != 2 or action[0] != "why":
         raise UsageError("Unknown words after context.", "Either nothing, or: laguna-daemon context why PATH")
     return action[1]
-
-
-_TIERS = {
-    "full": "in the prompt with its whole text, {tokens:,} tokens",
-    "overlay": "in the prompt with its whole text, behind the snapshot",
-    "deleted": "in the prompt as deleted",
-    "path": "in the prompt by its path alone",
-    "folder": "in the prompt as one of its folder's files, counted and not named",
-}
-
-
-def _print_why(found: dict[str, Any]) -> None:
-    state = _TIERS.get(found["tier"], "not in the prompt").format(tokens=found["tokens"])
-    print(f"{found['path']}: {state}")
-    if found["reason"]:
-        print(f"  {found['reason']}")
-    if found["rule"]:
-        place = f"{found['source']}:{found['line']}" if found["line"] else found["source"]
-        print(f"  rule {found['rule']} in {place}")
 
 
 def _print(found: dict[str, Any], all_: bool) -> None:

@@ -40,6 +40,7 @@ from laguna_daemon.service.hosting import Hosting
 from laguna_daemon.service.stream import stream
 from laguna_daemon.service.warm import warm
 from laguna_daemon.service.warming import Warmer
+from laguna_daemon.service.wording import why_text
 from laguna_daemon.service.workspaces import Workspaces
 
 
@@ -120,7 +121,7 @@ class Service:
         await opened.settle()
         if request.why is not None:
             why = await asyncio.to_thread(opened.workspace.why, request.why)
-            return asdict(why)
+            return {**asdict(why), "text": why_text(why)}
         manifest = await asyncio.to_thread(opened.workspace.manifest)
         return {**manifest.as_dict(), "notices": list(opened.notices)}
 
