@@ -128,6 +128,7 @@ class Workspaces:
                 cache_dir=cache_dir(),
                 selection=selection,
                 secrets=self._settings.context.secrets,
+                model=materials.launch.profile.model.revision,
                 progress=report,
             )
 
