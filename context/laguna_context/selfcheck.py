@@ -3,6 +3,7 @@ in every way cuts and merges can."""
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -93,7 +94,12 @@ class Verdict:
     def known(self, value: bool) -> None:
         if self._path is None:
             return
-        self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         beside = self._path.with_suffix(f".{os.getpid()}")
-        beside.write_text(json.dumps({**self._table(), self._key: value}))
-        beside.replace(self._path)
+        with contextlib.suppress(OSError):  # no cache to be had: the next start checks again
+            try:
+                self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                beside.write_text(json.dumps({**self._table(), self._key: value}))
+                beside.replace(self._path)
+            except OSError:
+                beside.unlink(missing_ok=True)
+                raise

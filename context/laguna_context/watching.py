@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from watchfiles._rust_notify import RustNotify
+from watchfiles._rust_notify import RustNotify, WatchfilesRustInternalError
 
 from .barrier import Barrier
 from .entries import EVERYTHING, Entry, Selection
@@ -132,7 +132,13 @@ class Watcher:
             if halt.wait(POLL_MS / 1000):
                 return None
             return self._relisted(set(), hint=False, deep=True)
-        batch = self._notify.watch(DEBOUNCE_MS, STEP_MS, 0, halt)
+        try:
+            batch = self._notify.watch(DEBOUNCE_MS, STEP_MS, 0, halt)
+        except WatchfilesRustInternalError:
+            # A name that is not UTF-8 ends this notifier for good: look for oneself, and begin a new one.
+            self.close()
+            halt.wait(DEBOUNCE_MS / 1000)
+            return self._relisted(set(), hint=True, deep=True)
         if isinstance(batch, str):
             return None
         events = self._without_marks({path for _, path in batch})

@@ -222,3 +222,10 @@ def test_a_broken_tokenizer_is_one_clear_error(tmp_path: Path, content: bytes | 
         (tmp_path / "tokenizer.json").write_bytes(content)
     with pytest.raises(BrokenTokenizer, match=r"tokenizer\.json"):
         load_tokenizer(tmp_path)
+
+
+def test_a_verdict_that_cannot_be_kept_is_found_again(tmp_path: Path) -> None:
+    model = like.write(tmp_path / "model", like.gpt4_like())
+    (tmp_path / "cache").write_text("in the way")
+    for _ in range(2):
+        assert load_tokenizer(model, cache=tmp_path / "cache").kind == "tiktoken"

@@ -389,3 +389,15 @@ async def test_who_waits_when_watching_ends_is_told(tmp_path: Path) -> None:
         await asyncio.sleep(0)
         await follower.close()
         assert not await asyncio.wait_for(waiting, PATIENCE)
+
+
+async def test_a_name_that_is_not_utf8_is_told_and_so_is_what_follows(tmp_path: Path) -> None:
+    root = repository(tmp_path, {"a.py": "a"})
+    odd = os.fsdecode(b"caf\xe9.txt")
+    async with watched(root) as found:
+        for text in ("one", "two, longer"):
+            (root / odd).write_text(text)
+            await found.until(lambda seen: odd in seen.told)
+            found.told.clear()
+        write(root, {"a.py": "changed"})
+        await found.until(lambda seen: "a.py" in seen.told)
