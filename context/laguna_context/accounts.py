@@ -9,7 +9,7 @@ from dataclasses import asdict
 
 from laguna_context import frames
 from laguna_context.catalogue import Catalogue
-from laguna_context.explaining import explain
+from laguna_context.explaining import explain, relative_to
 from laguna_context.journal import Journal
 from laguna_context.listing import Selection
 from laguna_context.manifest import File, Manifest, Why
@@ -77,6 +77,7 @@ def _tier(journal: Journal, path: str) -> str:
 
 def why(journal: Journal, catalogue: Catalogue, selection: Selection, path: str) -> Why:
     """Why `path` is shown, named or left out."""
+    path = relative_to(catalogue.root, path) or path
     found = explain(catalogue.root, path, selection)
     listed = path in catalogue.entries
     tier = _tier(journal, path) if listed else ""
@@ -85,6 +86,9 @@ def why(journal: Journal, catalogue: Catalogue, selection: Selection, path: str)
     no_text, detail = _no_text(catalogue, path)
     if listed and no_text:
         reason = f"{no_text}: {detail}"
+    elif not listed and found.included and (catalogue.root / path).is_dir():
+        within = sum(name.startswith(f"{path}/") for name in catalogue.entries)
+        reason = f"a folder: {within} of its files are listed; ask about one of them"
     elif tier in _NOT_SHOWN:
         reason = f"other files rank higher and fill the budget; {_NOT_SHOWN[tier]}"
     tokens = part.end - part.start if part is not None else 0

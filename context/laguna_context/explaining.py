@@ -21,7 +21,7 @@ def explain(root: Path, path: str, selection: Selection = EVERYTHING) -> Explana
 
     Raises `ContextError` and its kinds as `list_files` does.
     """
-    relative = _relative(root, path)
+    relative = relative_to(root, path)
     if relative is None:
         return Explanation(False, "outside the folder")
     if ".git" in relative.split("/"):
@@ -35,7 +35,8 @@ def explain(root: Path, path: str, selection: Selection = EVERYTHING) -> Explana
     return by_user if by_user is not None and verdict.included else verdict
 
 
-def _relative(root: Path, path: str) -> str | None:
+def relative_to(root: Path, path: str) -> str | None:
+    """`path` as listings spell it; None for one that is outside, or the root itself."""
     given = PurePosixPath(path)
     if given.is_absolute():
         if not given.is_relative_to(root):

@@ -65,6 +65,14 @@ def test_why_names_the_rule_or_the_tier(root: Path, open_workspace: object) -> N
     assert space.why("logo.png").reason.startswith("binary")
 
 
+def test_why_reads_a_path_however_it_is_spelled(root: Path, open_workspace: object) -> None:
+    write(root, {"src/deep.py": "deep = 1\n"})
+    space = open_workspace(root, ROOMY)  # type: ignore[operator]
+    for spelled in ("src/deep.py", "./src/deep.py", "src//deep.py", str(root / "src/deep.py")):
+        assert (space.why(spelled).path, space.why(spelled).tier) == ("src/deep.py", "full")
+    assert space.why("src/").reason == "a folder: 1 of its files are listed; ask about one of them"
+
+
 def test_identity_depends_on_all_that_the_prefix_depends_on(
     root: Path, open_workspace: object, laguna_model: Path, tokenizer: Tokenizer, tmp_path: Path
 ) -> None:
