@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laguna_daemon import __version__
-from laguna_daemon.errors import LagunaError
+from laguna_daemon.errors import LagunaError, error_for_code
 from laguna_daemon.paths import api_socket, log_dir, runtime_dir
 from laguna_daemon.schemas import PROTOCOL, Status
 
@@ -184,7 +184,8 @@ def _await_answer(child: subprocess.Popen[bytes], log: Path, log_start: int) -> 
             return
         code = child.poll()
         if code is not None and code != ALREADY_RUNNING:
-            raise LagunaError(
+            raise error_for_code(
+                code,
                 f"The daemon ended while starting (exit code {code}).\n{_log_tail(log, log_start)}".rstrip(),
                 "The whole log: laguna-daemon logs",
             )

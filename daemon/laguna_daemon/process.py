@@ -21,7 +21,7 @@ import uvicorn
 from laguna_daemon import __version__
 from laguna_daemon.api.app import create_app
 from laguna_daemon.config import load_settings
-from laguna_daemon.errors import LagunaError
+from laguna_daemon.errors import ExitCode, LagunaError
 from laguna_daemon.lifecycle import ALREADY_RUNNING, lock_file
 from laguna_daemon.lsp.listener import Listener
 from laguna_daemon.paths import api_socket, lsp_socket
@@ -41,7 +41,11 @@ def main() -> int:
     for noisy in ("httpx", "httpcore", "pygls", "watchfiles", "uvicorn"):
         logging.getLogger(noisy).setLevel(logging.WARNING)
     os.umask(0o077)
-    lock = _take_lock()
+    try:
+        lock = _take_lock()
+    except OSError as error:
+        _log.error("Cannot write %s: %s. Free space or mend the rights there.", lock_file(), error.strerror)
+        return ExitCode.INTERNAL
     if lock is None:
         return ALREADY_RUNNING
     try:

@@ -154,3 +154,19 @@ def test_an_editors_bridge_does_not_talk_to_a_daemon_of_another_version(home: Ho
     finally:
         bridge.kill()
         bridge.communicate()
+
+
+def test_settings_that_are_wrong_have_the_exit_code_of_wrong_values(home: Home) -> None:
+    done = home.run("start", LAGUNA_ENGINE__COMMAND="not a list")
+    assert done.returncode == 2, done.stderr
+    assert "engine.command is wrong" in done.stderr
+
+
+def test_a_runtime_folder_that_cannot_be_written_is_said_without_a_traceback(home: Home) -> None:
+    (home.runtime / "daemon.lock").mkdir(parents=True)
+    home.runtime.chmod(0o700)
+    done = home.run("start")
+    assert done.returncode == 1
+    assert "daemon.lock" in done.stderr
+    assert "Traceback" not in done.stderr
+    (home.runtime / "daemon.lock").rmdir()

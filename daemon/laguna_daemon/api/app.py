@@ -23,10 +23,11 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 from contextlib import aclosing
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import orjson
 from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticSerializationError
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
@@ -70,11 +71,11 @@ def create_app(service: Service, stopping: asyncio.Event) -> Starlette:
 
     async def ask(request: Request) -> Response:
         wanted = await _body(request, AskRequest)
-        return StreamingResponse(_answer_lines(service.ask(wanted)), media_type="application/x-ndjson")
+        return StreamingResponse(_answer_lines(service.ask(wanted), stopping), media_type="application/x-ndjson")
 
     async def refactor(request: Request) -> Response:
         wanted = await _body(request, RefactorRequest)
-        return StreamingResponse(_answer_lines(service.refactor(wanted)), media_type="application/x-ndjson")
+        return StreamingResponse(_answer_lines(service.refactor(wanted), stopping), media_type="application/x-ndjson")
 
     async def unsaved(request: Request) -> Response:
         return JSONResponse({"paths": await service.unsaved(await _body(request, UnsavedRequest))})
@@ -84,7 +85,7 @@ def create_app(service: Service, stopping: asyncio.Event) -> Starlette:
 
     async def context(request: Request) -> Response:
         found = await service.context(await _body(request, ContextRequest))
-        return Response(orjson.dumps(found), media_type="application/json")
+        return Response(orjson.dumps(_unicode(found)), media_type="application/json")
 
     async def shutdown(request: Request) -> Response:
         when = (await _object(request)).get("when", "now")
@@ -117,13 +118,18 @@ def create_app(service: Service, stopping: asyncio.Event) -> Starlette:
             Route("/v1/unsaved", guarded(unsaved), methods=["POST"]),
             Route("/v1/complete", guarded(complete), methods=["POST"]),
             Route("/v1/context", guarded(context), methods=["POST"]),
-            *(Route(path, guarded(handler), methods=["POST"]) for path, handler in _about_the_engine(service)),
+            *(
+                Route(path, guarded(handler), methods=["POST"])
+                for path, handler in _about_the_engine(service, stopping)
+            ),
             Route("/v1/shutdown", guarded(shutdown), methods=["POST"]),
         ]
     )
 
 
-def _about_the_engine(service: Service) -> tuple[tuple[str, Callable[[Request], Awaitable[Response]]], ...]:
+def _about_the_engine(
+    service: Service, stopping: asyncio.Event
+) -> tuple[tuple[str, Callable[[Request], Awaitable[Response]]], ...]:
     async def engine(request: Request) -> Response:
         return _json(await service.use_engine(await _body(request, EngineRequest)))
 
@@ -132,12 +138,12 @@ def _about_the_engine(service: Service) -> tuple[tuple[str, Callable[[Request], 
 
     async def warm(request: Request) -> Response:
         wanted = await _body(request, WarmRequest)
-        return StreamingResponse(_answer_lines(service.warm(wanted)), media_type="application/x-ndjson")
+        return StreamingResponse(_answer_lines(service.warm(wanted), stopping), media_type="application/x-ndjson")
 
     return ("/v1/engine", engine), ("/v1/examine", examine), ("/v1/warm", warm)
 
 
-async def _answer_lines(answer: AsyncGenerator[Event, None]) -> AsyncIterator[bytes]:
+async def _answer_lines(answer: AsyncGenerator[Event, None], stopping: asyncio.Event) -> AsyncIterator[bytes]:
     try:
         async with aclosing(answer) as events:
             async for event in events:
@@ -145,8 +151,15 @@ async def _answer_lines(answer: AsyncGenerator[Event, None]) -> AsyncIterator[by
     except LagunaError as error:
         yield _line(ErrorEvent(error=error.what, advice=error.advice, exit_code=error.exit_code))
     except Exception as error:
-        _log.exception("an answer failed")
-        body = _internal(error)
+        if stopping.is_set():
+            body = ErrorBody(
+                error="The daemon is ending; the answer is incomplete.",
+                advice="Ask again.",
+                exit_code=ExitCode.INTERNAL,
+            )
+        else:
+            _log.exception("an answer failed")
+            body = _internal(error)
         yield _line(ErrorEvent(error=body.error, advice=body.advice, exit_code=body.exit_code))
 
 
@@ -157,6 +170,13 @@ async def _status_lines(service: Service) -> AsyncIterator[bytes]:
 
 
 def _internal(error: Exception) -> ErrorBody:
+    if isinstance(error, OSError) and error.strerror:
+        place = f": {error.filename}" if error.filename else ""
+        return ErrorBody(
+            error=f"The system refused the daemon a file or folder: {error.strerror}{place}",
+            advice="Free the space or mend the rights there, then try again. The log has more: laguna-daemon logs",
+            exit_code=ExitCode.INTERNAL,
+        )
     return ErrorBody(
         error=f"Something went wrong inside the daemon ({type(error).__name__}: {error}).",
         advice="The log has the details: laguna-daemon logs",
@@ -165,11 +185,29 @@ def _internal(error: Exception) -> ErrorBody:
 
 
 def _json(body: BaseModel) -> Response:
-    return Response(body.model_dump_json(), media_type="application/json")
+    return Response(_dump(body), media_type="application/json")
 
 
 def _line(body: BaseModel) -> bytes:
-    return body.model_dump_json().encode() + b"\n"
+    return _dump(body) + b"\n"
+
+
+def _dump(body: BaseModel) -> bytes:
+    try:
+        return body.model_dump_json().encode()
+    except PydanticSerializationError:
+        return orjson.dumps(_unicode(body.model_dump()))
+
+
+def _unicode(value: Any) -> Any:
+    """``value`` with the undecodable bytes of file names escaped: JSON cannot carry them."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    if isinstance(value, dict):
+        return {_unicode(key): _unicode(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_unicode(item) for item in value]
+    return value
 
 
 async def _object(request: Request) -> dict[str, object]:

@@ -8,8 +8,9 @@ from typing import Any
 import httpx
 import orjson
 from pydantic import BaseModel, TypeAdapter
+from pydantic_core import PydanticSerializationError
 
-from laguna_daemon.errors import LagunaError, error_for_code
+from laguna_daemon.errors import LagunaError, UsageError, error_for_code
 from laguna_daemon.lifecycle import http_client
 from laguna_daemon.schemas import (
     AskRequest,
@@ -53,9 +54,10 @@ def watch_status() -> Generator[Status, None, None]:
 
 def post(path: str, body: BaseModel) -> dict[str, Any]:
     """One request, one JSON object."""
+    content = _dump(body)
     try:
         with http_client(timeout=None) as client:
-            answer = client.post(path, content=body.model_dump_json())
+            answer = client.post(path, content=content)
     except httpx.HTTPError as error:
         raise _gone(error) from error
     if not answer.is_success:
@@ -74,7 +76,7 @@ def _answer(path: str, request: BaseModel) -> Generator[Event, None, None]:
 
 
 def _lines(method: str, path: str, body: BaseModel | None) -> Generator[str, None, None]:
-    content = body.model_dump_json() if body is not None else None
+    content = _dump(body) if body is not None else None
     ended = False
     try:
         with http_client(timeout=None) as client, client.stream(method, path, content=content) as answer:
@@ -87,6 +89,16 @@ def _lines(method: str, path: str, body: BaseModel | None) -> Generator[str, Non
     except httpx.HTTPError as error:
         if not ended:
             raise _gone(error) from error
+
+
+def _dump(body: BaseModel) -> str:
+    try:
+        return body.model_dump_json()
+    except PydanticSerializationError as error:
+        raise UsageError(
+            "The question or a path holds bytes that are not UTF-8, so it cannot be sent to the daemon.",
+            "Write it in UTF-8; a path that has no such spelling must be renamed.",
+        ) from error
 
 
 def _refusal(content: bytes) -> LagunaError:

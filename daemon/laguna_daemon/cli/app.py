@@ -93,15 +93,27 @@ def run_app(argv: list[str]) -> int:
     except KeyboardInterrupt:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
-        # The reader of our output has gone; nothing more to say, and no message from the interpreter's exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()  # its reader has gone; nothing more to say
         return ExitCode.OK
     except ContextError as error:
         return _report(RepositoryError(error.what, error.advice))
     except LagunaError as error:
         return _report(error)
+    except OSError as error:
+        _drop_output()
+        place = f": {error.filename}" if error.filename else ""
+        what = f"The system refused to read or write: {error.strerror or error}{place}"
+        return _report(LagunaError(what, "Free the space or mend the rights there, then try again."))
     except Exception as error:
         return _report(LagunaError(f"Unexpected {type(error).__name__}: {error}", "LAGUNA_DEBUG=1 shows more."))
+
+
+def _drop_output() -> None:
+    """Let go of what standard output still holds, lest the interpreter's exit fails on it once more."""
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _report(error: LagunaError) -> int:

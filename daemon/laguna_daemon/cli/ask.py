@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from contextlib import closing
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Annotated
 import typer
 
 from laguna_daemon.cli.output import Progress, read_stdin, remark, usage_line
-from laguna_daemon.errors import UsageError
+from laguna_daemon.errors import ParameterRefused, UsageError
 from laguna_daemon.lifecycle import ensure_running
 from laguna_daemon.schemas import (
     AskRequest,
@@ -44,8 +45,10 @@ def ask(
     """Ask a question about a repository and stream the answer."""
     if json_ and stream_json:
         raise UsageError("--json and --stream-json exclude each other.")
+    if temperature is not None and not math.isfinite(temperature):
+        raise ParameterRefused(f"temperature is {temperature}.", "It must lie between 0 and 2.")
     text = _question(question or [])
-    root = None if no_context else roots.find(repo or Path.cwd(), repo is not None, force)
+    root = None if no_context else roots.find(repo or roots.here(), repo is not None, force)
     request = AskRequest(
         root=str(root) if root else None,
         question=text,

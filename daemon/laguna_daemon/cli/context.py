@@ -27,7 +27,7 @@ def context(
 ) -> None:
     """Show what is in the prompt, tokens per file, and what was left out and why."""
     why = _why(action or [])
-    root = roots.find(repo or Path.cwd(), repo is not None, force)
+    root = roots.find(repo or roots.here(), repo is not None, force)
     from laguna_daemon.api import client
 
     ensure_running()

@@ -45,7 +45,7 @@ def refactor(
         raise UsageError("--json and --stream-json exclude each other.")
     ask = not (json_ or stream_json) and sys.stdin.isatty() and sys.stderr.isatty()
     wish = _wish(apply, dry_run, patch, check, ask)
-    root = roots.find(repo or Path.cwd(), repo is not None, force)
+    root = roots.find(repo or roots.here(), repo is not None, force)
     request = RefactorRequest(
         root=str(root),
         instruction=text,

@@ -24,7 +24,7 @@ def warm(
     force: Annotated[bool, typer.Option("--force", help="Allow the home folder or / as root.")] = False,
 ) -> None:
     """Read a repository into the engine, so that its next question is answered at once."""
-    root = roots.find(repo or Path.cwd(), repo is not None, force)
+    root = roots.find(repo or roots.here(), repo is not None, force)
     request = WarmRequest(root=str(root), action=_action(pin, unpin, stop), force=force)
     from laguna_daemon.api import client
 

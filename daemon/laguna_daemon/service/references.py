@@ -35,6 +35,8 @@ def _one(root: Path, reference: Reference, texts: Mapping[str, str], selection: 
         return path, text
     lines = text.splitlines(keepends=True)
     start, end = max(first or 1, 1), min(last or len(lines), len(lines))
+    if start > end and lines:
+        raise RepositoryError(f"{path} has {len(lines)} lines; {first}-{last} names none.", "Name lines it has.")
     return f"{path}:{start}-{end}", "".join(lines[start - 1 : end])
 
 

@@ -18,6 +18,14 @@ _REPOSITORY_FILE_BYTES = 64 * 1024
 _ALLOWED = ("include", "exclude", "order")
 
 
+def here() -> Path:
+    """The folder a command runs in. Raises RepositoryError where it has been removed meanwhile."""
+    try:
+        return Path.cwd()
+    except FileNotFoundError as error:
+        raise RepositoryError("The folder this runs in no longer exists.", "Change to another one.") from error
+
+
 def find(folder: Path, named: bool, force: bool = False) -> Path:
     """The root for a request made in ``folder``; ``named`` says the user gave it by name.
 
@@ -26,8 +34,9 @@ def find(folder: Path, named: bool, force: bool = False) -> Path:
     """
     try:
         real = folder.resolve(strict=True)
-    except OSError as error:
-        raise RepositoryError(f"There is no folder {folder}: {error.strerror}", "Name one with --repo.") from error
+    except (OSError, ValueError) as error:  # ValueError: a zero byte
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise RepositoryError(f"There is no folder {folder}: {reason}", "Name one with --repo.") from error
     if not real.is_dir():
         raise RepositoryError(f"{folder} is not a folder.", "Name a repository's folder with --repo.")
     root = real if named else _work_tree(real)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
-from collections.abc import Iterator
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from support.daemon import Home, repository, until
+from support.daemon import COMMAND, Home, repository, until
 from support.engine_probe import Probe
 
 FILES = {
@@ -197,3 +200,59 @@ def test_unknown_commands_and_flags_are_usage_errors(home: Home) -> None:
     assert home.run("frobnicate").returncode == 2
     assert home.run("ask", "Q", "--nonsense").returncode == 2
     assert home.run("--version").stdout.startswith("laguna-daemon ")
+
+
+def test_an_infinite_temperature_is_a_refused_parameter(home: Home, repo: Path) -> None:
+    done = home.run("ask", "Q", "--temperature", "inf", cwd=repo)
+    assert (done.returncode, done.stdout) == (8, "")
+    assert "temperature is inf" in done.stderr
+
+
+def test_a_folder_that_is_gone_is_no_repository(home: Home, tmp_path: Path) -> None:
+    code = (
+        "import os, sys; os.mkdir('gone'); os.chdir('gone'); os.rmdir('../gone'); os.execv(sys.argv[1], sys.argv[1:])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, *COMMAND, "ask", "Q"],
+        cwd=tmp_path,
+        env=home.env,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 3, done.stderr
+    assert "no longer exists" in done.stderr
+
+
+def test_names_that_are_not_utf8(home: Home, engine: Probe, repo: Path) -> None:
+    odd = os.fsdecode(b"caf\xe9.txt")
+    (repo / odd).write_text("coffee\n")
+    assert home.run("ask", "Q", cwd=repo).returncode == 0
+    listed = [file["path"] for file in home.json("context", "--json", cwd=repo)["files"]]
+    assert "caf\\udce9.txt" in listed
+    asked = home.run("context", "why", odd, cwd=repo)
+    assert (asked.returncode, asked.stdout) == (2, "")
+    assert "not UTF-8" in asked.stderr
+
+
+def test_output_that_cannot_be_written_is_said(home: Home, engine: Probe, repo: Path) -> None:
+    with Path("/dev/full").open("wb") as full:
+        process = home.popen("ask", "Q", cwd=repo, stdout=full)
+        _, said = process.communicate(timeout=60)
+    assert process.returncode == 1
+    assert "No space left on device" in said.decode()
+    assert "Traceback" not in said.decode()
+
+
+def test_a_daemon_that_is_told_to_end_says_so_to_those_it_answers(make_home: Callable[..., Home], repo: Path) -> None:
+    home = make_home("--decode-speed", "5")
+    home.json("start", "--wait", "--json")
+    probe = Probe(home.runtime / "engine.sock")
+    asking = home.popen("ask", "Q", cwd=repo)
+    until(probe.running)
+    home.run("stop")
+    _, said = asking.communicate(timeout=60)
+    assert asking.returncode == 1
+    assert "The daemon is ending" in said.decode() or "went away" in said.decode()
+    assert "went wrong inside" not in said.decode()

@@ -32,6 +32,12 @@ def test_a_whole_file_and_some_of_its_lines(repo: Path) -> None:
     assert one(repo, path=str(repo / "a.py"), first_line=4, last_line=99) == ("a.py:4-4", "four\n")
 
 
+@pytest.mark.parametrize(("first", "last"), [(5, 9), (3, 2)])
+def test_lines_that_a_file_does_not_have_are_refused(repo: Path, first: int, last: int) -> None:
+    with pytest.raises(RepositoryError, match=r"a\.py has 4 lines"):
+        one(repo, path="a.py", first_line=first, last_line=last)
+
+
 def test_an_open_editors_text_comes_first(repo: Path) -> None:
     assert one(repo, {"a.py": "unsaved\n"}, path="a.py") == ("a.py", "unsaved\n")
 

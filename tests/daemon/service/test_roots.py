@@ -29,6 +29,11 @@ def test_a_file_and_a_missing_folder_are_no_roots(tmp_path: Path) -> None:
             roots.find(tmp_path / wrong, named=True)
 
 
+def test_a_path_with_a_zero_byte_is_no_root(tmp_path: Path) -> None:
+    with pytest.raises(RepositoryError, match="There is no folder"):
+        roots.find(Path(f"{tmp_path}/a\0b"), named=True)
+
+
 def test_home_and_the_whole_disk_need_force(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
     for wide in (tmp_path, Path("/")):
