@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from laguna_daemon.cli.output import Progress, read_stdin, remark, usage_line
+from laguna_daemon.cli.output import Progress, harmless, read_stdin, remark, usage_line
 from laguna_daemon.errors import ParameterRefused, UsageError
 from laguna_daemon.lifecycle import ensure_running
 from laguna_daemon.schemas import (
@@ -108,12 +108,12 @@ class _Person:
             if self._thinking:
                 self._thinking = False
                 print(file=sys.stderr, flush=True)
-            sys.stdout.write(event.text)
+            sys.stdout.write(harmless(event.text) if sys.stdout.isatty() else event.text)
             sys.stdout.flush()
             self._line_open = not event.text.endswith("\n")
         elif isinstance(event, ThinkingEvent):
             self._thinking = True
-            print(event.text, end="", file=sys.stderr, flush=True)
+            print(harmless(event.text), end="", file=sys.stderr, flush=True)
         elif isinstance(event, NoticeEvent):
             remark(event.message)
         elif isinstance(event, UsageEvent):

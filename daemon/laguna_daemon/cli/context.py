@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from laguna_daemon.cli.output import remark
+from laguna_daemon.cli.output import harmless, on_one_line, remark
 from laguna_daemon.errors import UsageError
 from laguna_daemon.lifecycle import ensure_running
 from laguna_daemon.schemas import ContextRequest
@@ -36,7 +36,7 @@ def context(
     if json_:
         sys.stdout.buffer.write(orjson.dumps(found, option=orjson.OPT_INDENT_2) + b"\n")
     elif why is not None:
-        print(found["text"])
+        print(harmless(found["text"]))
     else:
         _print(found, all_)
 
@@ -59,7 +59,7 @@ def _print(found: dict[str, Any], all_: bool) -> None:
     files = sorted(found["files"], key=lambda file: -(file["tokens"] + file["overlay_tokens"]))
     shown = [file for file in files if file["tokens"] or file["overlay_tokens"]]
     for file in shown if all_ else shown[:_SHOWN]:
-        print(f"{file['tokens'] + file['overlay_tokens']:>9,}  {file['tier']:<8} {file['path']}")
+        print(f"{file['tokens'] + file['overlay_tokens']:>9,}  {file['tier']:<8} {on_one_line(file['path'])}")
     if len(shown) > _SHOWN and not all_:
         print(f"{'':>9}  and {len(shown) - _SHOWN:,} more files (--all lists them)")
     _print_counts("Tiers", found["tiers"])
@@ -68,7 +68,7 @@ def _print(found: dict[str, Any], all_: bool) -> None:
     if found["findings"]:
         print(f"Secrets replaced by markers: {len(found['findings']):,}")
         for finding in found["findings"]:
-            print(f"           {finding['path']}:{finding['line']}: {finding['kind']}")
+            print(f"           {on_one_line(finding['path'])}:{finding['line']}: {finding['kind']}")
     for notice in found["notices"]:
         remark(notice)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 import time
 
@@ -13,6 +14,18 @@ from rich.status import Status as Spinner
 from laguna_daemon.schemas import ProgressEvent, Usage
 
 _PLAIN_EVERY_S = 5.0
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f]")
+
+
+def harmless(text: str) -> str:
+    """``text`` with its control characters escaped, lines and tabs kept: what comes from a repository or a model must
+    not command the terminal."""
+    return _CONTROL.sub(lambda found: f"\\x{ord(found.group()):02x}", text)
+
+
+def on_one_line(name: str) -> str:
+    """A name as one entry of a list, whatever characters it has."""
+    return harmless(name).replace("\n", "\\n").replace("\t", "\\t")
 
 
 def console() -> Console:
@@ -23,14 +36,14 @@ def console() -> Console:
 def complain(what: str, advice: str = "") -> None:
     """Say on stderr what went wrong and what to do."""
     out = console()
-    out.print(f"[bold red]Error:[/] {escape(what)}")
+    out.print(f"[bold red]Error:[/] {escape(harmless(what))}")
     if advice:
-        out.print(escape(advice))
+        out.print(escape(harmless(advice)))
 
 
 def remark(message: str) -> None:
     """Say something on stderr that is not an error."""
-    console().print(f"[dim]{escape(message)}[/]")
+    console().print(f"[dim]{escape(harmless(message))}[/]")
 
 
 class Progress:
@@ -51,6 +64,7 @@ class Progress:
         """Show ``text``; away from a terminal at once for a new stage, else every few seconds."""
         if self._quiet:
             return
+        text = harmless(text)
         if self._console.is_terminal:
             if self._spinner is None:
                 self._spinner = self._console.status(escape(text))

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import pty
 import signal
 import subprocess
 import sys
@@ -234,6 +236,30 @@ def test_names_that_are_not_utf8(home: Home, engine: Probe, repo: Path) -> None:
     asked = home.run("context", "why", odd, cwd=repo)
     assert (asked.returncode, asked.stdout) == (2, "")
     assert "not UTF-8" in asked.stderr
+
+
+HOSTILE = "\x1b]0;title\x07\x1b[31mred\x9b2J\tü\n"
+SHOWN = "\\x1b]0;title\\x07\\x1b[31mred\\x9b2J\tü\n"
+
+
+def test_an_answer_does_not_command_the_terminal(home: Home, engine: Probe, repo: Path) -> None:
+    engine.answers({"when": "Q", "answer": HOSTILE})
+    main, terminal = pty.openpty()
+    with contextlib.closing(os.fdopen(main, "rb", 0)) as screen:
+        process = home.popen("ask", "Q", cwd=repo, stdout=terminal)
+        os.close(terminal)
+        process.wait(60)
+        seen = screen.read(4096).decode().replace("\r\n", "\n")
+    assert seen == SHOWN
+    assert home.run("ask", "Q", cwd=repo).stdout == HOSTILE
+
+
+def test_a_name_does_not_command_the_terminal(home: Home, engine: Probe, repo: Path) -> None:
+    name = "a\x1b[31m\nb.txt"
+    (repo / name).write_text("text\n")
+    listed = home.run("context", "--all", cwd=repo).stdout
+    assert r"a\x1b[31m\nb.txt" in listed
+    assert "\x1b" not in listed + home.run("context", "why", name, cwd=repo).stdout
 
 
 def test_output_that_cannot_be_written_is_said(home: Home, engine: Probe, repo: Path) -> None:
