@@ -148,5 +148,5 @@ def load_settings(**flags: Any) -> Settings:
             f"The setting {name} is wrong: {first['msg']}",
             f"Correct it in {config_file()}, the LAGUNA_* environment or the flags.",
         ) from error
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{config_file()} is not valid TOML: {error}", "Correct the file.") from error

@@ -170,3 +170,13 @@ def test_a_runtime_folder_that_cannot_be_written_is_said_without_a_traceback(hom
     assert "daemon.lock" in done.stderr
     assert "Traceback" not in done.stderr
     (home.runtime / "daemon.lock").rmdir()
+
+
+def test_settings_that_are_no_text_are_said_without_a_traceback(home: Home) -> None:
+    settings = home.folder / "config" / "laguna-daemon" / "config.toml"
+    settings.parent.mkdir(parents=True)
+    settings.write_bytes(b'profile = "\xff"\n')
+    done = home.run("start")
+    assert done.returncode == 2, done.stderr
+    assert "not valid TOML" in done.stderr
+    assert "Traceback" not in done.stderr
