@@ -130,7 +130,7 @@ def test_settings_with_an_unknown_name_are_refused_by_name(home: Home) -> None:
     config.mkdir(parents=True)
     (config / "config.toml").write_text("enigne = 3\n")
     done = home.run("start")
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert "enigne" in done.stderr
 
 
