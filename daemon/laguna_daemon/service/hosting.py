@@ -258,4 +258,5 @@ async def _report(host: EngineHost, emit: Emitter[Event]) -> None:
 
 def describe(state: EngineState) -> str:
     """One line about an engine that is not ready yet."""
-    return f"Engine: {state.detail or state.phase}"
+    text = f"Engine: {state.detail or state.phase}"
+    return f"{text} ({state.error})" if state.phase == "backoff" and state.error else text
