@@ -15,7 +15,7 @@ from support.daemon import FAKE_ENGINE, Home, repository
 from support.laguna_tokenizer import write_model
 
 SHAPE = {
-    "architectures": ["LagunaForCausalLM"],
+    "architectures": ["LlamaForCausalLM"],  # what the profile cpu is made for; another one is warned of
     "max_position_embeddings": 262_144,
     "vocab_size": 100_352,
     "eos_token_id": [2, 24],
