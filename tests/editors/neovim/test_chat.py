@@ -110,6 +110,11 @@ def test_a_bridge_that_dies_is_started_again(edit, desk, lamp):
     nvim.until(lambda: "started again" in nvim.command("messages"), "the plugin's words")
     nvim.until(lambda: len(nvim.call("nvim_get_proc_children", nvim.process.pid)) == 1, "a new bridge")
     nvim.keys("<CR>")
+    # The status line may still show what the dead client said: wait for the new one to be connected.
+    connected = (
+        "local c = vim.lsp.get_clients({ name = 'laguna', bufnr = 0 })[1]; return c ~= nil and c.initialized == true"
+    )
+    nvim.until(lambda: nvim.call("nvim_exec_lua", connected, []), "a connected client")
     nvim.shows("Laguna: ready")
     desk.probe.answers({"when": WHY, "answer": "Still here."})
     nvim.command(f"silent Laguna ask {WHY}")
