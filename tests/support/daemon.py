@@ -66,9 +66,7 @@ class Home:
             timeout=timeout,
             check=False,
         )
-        return subprocess.CompletedProcess(
-            done.args, done.returncode, done.stdout.decode(), done.stderr.decode()
-        )
+        return subprocess.CompletedProcess(done.args, done.returncode, done.stdout.decode(), done.stderr.decode())
 
     def json(self, *args: str, **more: Any) -> Any:
         """Run a command that must succeed, and read its JSON."""
