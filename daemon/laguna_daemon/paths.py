@@ -93,6 +93,11 @@ def log_dir() -> Path:
     return folder
 
 
+def journal_dir() -> Path:
+    """Where the journal of edits lives: the state folder, never a repository."""
+    return state_dir() / "edits"
+
+
 def _private(override: str | None, default: Path) -> Path:
     folder = Path(override).expanduser().absolute() if override else default
     try:

@@ -11,11 +11,12 @@ import orjson
 import typer
 
 from laguna_context.git import find_root
-from laguna_daemon import edits, paths
+from laguna_daemon import edits
 from laguna_daemon.cli.output import remark
 from laguna_daemon.edits.patch import to_patch
 from laguna_daemon.edits.safety import printable
 from laguna_daemon.errors import RepositoryError
+from laguna_daemon.paths import journal_dir
 
 app = typer.Typer(help="The edits that were written to a repository.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -79,11 +80,6 @@ def show(
     colour = sys.stdout.isatty()
     print(edits.render(changes, colour=colour), end="")
     print(edits.summary(changes))
-
-
-def journal_dir() -> Path:
-    """Where the journal of edits lives: the state folder, never a repository."""
-    return paths.state_dir() / "edits"
 
 
 def _root(repo: Path | None) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 import time
@@ -122,9 +121,3 @@ def read_stdin() -> str:
         return sys.stdin.buffer.read().decode(errors="replace")
     except OSError:
         return ""
-
-
-def flush_stdout() -> None:
-    """Make sure that a reader at the other end of a pipe has everything."""
-    sys.stdout.flush()
-    os.environ.setdefault("PYTHONUNBUFFERED", "1")

@@ -11,8 +11,8 @@ from pathlib import Path
 from laguna_daemon import edits
 from laguna_daemon.api import client
 from laguna_daemon.errors import EditsRefused
+from laguna_daemon.paths import journal_dir
 from laguna_daemon.schemas import UnsavedRequest
-from laguna_daemon.service.refactoring.recovery import journal_dir
 from laguna_daemon.service.refactoring.wire import compose
 
 

@@ -23,7 +23,7 @@ APPLY = """
 import os, signal, sys
 from pathlib import Path
 from laguna_daemon import edits
-from laguna_daemon.service.refactoring import journal_dir
+from laguna_daemon.paths import journal_dir
 
 root, stop = Path(sys.argv[1]), sys.argv[2]
 

@@ -29,7 +29,7 @@ from laguna_daemon.schemas import (
 from laguna_daemon.service.ask import prepare
 from laguna_daemon.service.refactoring import turn, wire
 from laguna_daemon.service.refactoring.held import unsaved
-from laguna_daemon.service.refactoring.recovery import journal_dir, recover
+from laguna_daemon.service.refactoring.recovery import recover
 from laguna_daemon.service.refactoring.rounds import Refactoring
 from laguna_daemon.service.refactoring.talks import Talk, Talks
 from laguna_daemon.service.stream import Emitter, stream
@@ -37,7 +37,7 @@ from laguna_daemon.service.stream import Emitter, stream
 if TYPE_CHECKING:
     from laguna_daemon.service.service import Service
 
-__all__ = ["Outcome", "Talks", "collect", "journal_dir", "propose", "publish", "recover", "unsaved"]
+__all__ = ["Outcome", "Talks", "collect", "propose", "publish", "recover", "unsaved"]
 
 
 @dataclass(frozen=True)

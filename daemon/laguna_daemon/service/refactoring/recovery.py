@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import logging
-from pathlib import Path
 
 from laguna_daemon import edits
 from laguna_daemon.edits.safety import printable
-from laguna_daemon.paths import state_dir
+from laguna_daemon.paths import journal_dir
 
 _log = logging.getLogger(__name__)
-
-
-def journal_dir() -> Path:
-    """Where the journal of edits lives: the state folder, never a repository."""
-    return state_dir() / "edits"
 
 
 def recover() -> list[str]:
