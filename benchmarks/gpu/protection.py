@@ -6,6 +6,7 @@ directly on its own socket, to see what the daemon adds. One line of JSON for ea
 a summary (p50, p95) after each part.
 
 usage: protection.py --work FOLDER --out FOLDER [--engine-python PYTHON] [--engine-path PATHS] [--seconds 500]
+       without a GPU: --scheduled 1, with vLLM 0.25.1's files in --engine-path (policies at full size, modelled times)
        on the CPU engine: --cpu-model FOLDER --engine-python PYTHON (sizes shrink to that engine's)
 """
 
@@ -58,7 +59,12 @@ class Bench:
         self.record = rig.Record(options.out / options.name)
         flags = options.flags.replace("\\n", "\n") + (CPU_FLAGS if options.cpu_model else "")
         self.home = rig.make_home(
-            options.work / "home", options.engine_python, options.engine_path, options.cpu_model, flags
+            options.work / "home",
+            options.engine_python,
+            options.engine_path,
+            options.cpu_model,
+            flags,
+            options.scheduled,
         )
         # Completions of the size asked for, whatever an editor would send; and nothing that was not asked for.
         self.home.env["LAGUNA_COMPLETION__PREFIX_CHARS"] = "100000"
@@ -372,6 +378,7 @@ def main() -> None:
     parser.add_argument("--engine-python", type=Path, default=Path(sys.executable), help="Python that has torch")
     parser.add_argument("--engine-path", default="", help="PYTHONPATH of the engine")
     parser.add_argument("--cpu-model", type=Path, help="run on the CPU engine with this model")
+    parser.add_argument("--scheduled", type=float, help="no GPU: scheduled_engine.py, so many times faster")
     parser.add_argument("--flags", default="", help="more TOML for the profile; \\n is a line end")
     parser.add_argument("--parts", default=STANDARD, help=f"of {', '.join(PARTS)}")
     parser.add_argument("--seconds", type=float, default=3600, help="begin no request after this many")

@@ -20,7 +20,8 @@ from typing import Any
 import laguna_config
 import psutil
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parents[1] / "tests"))
 
 from laguna_context import frames
 from laguna_context.workspace import Workspace
@@ -48,9 +49,9 @@ load-format = "dummy"
 
 [budget]
 context = 204800
-output = 1024
-task = 512
-overlay = 2048
+output = 512
+task = 256
+overlay = 4000
 """
 CPU_PROFILE = 'extends = "cpu"\nsummary = "rehearsal"\n'
 FILE_WORDS = 900
@@ -114,9 +115,15 @@ class Home:
 
 
 def make_home(
-    folder: Path, engine_python: Path, engine_path: str = "", cpu_model: Path | None = None, flags: str = ""
+    folder: Path,
+    engine_python: Path,
+    engine_path: str = "",
+    cpu_model: Path | None = None,
+    flags: str = "",
+    speed: float | None = None,
 ) -> Home:
-    """A home whose daemon starts the profile; `engine_path` is the engine's PYTHONPATH, `flags` more TOML of it."""
+    """A home whose daemon starts the profile; `engine_path` is the engine's PYTHONPATH, `flags` more TOML of it;
+    `speed`: no GPU, but the engine that only schedules, so much faster than the GPU."""
     folder.mkdir(parents=True, exist_ok=True)
     if cpu_model is None:
         target, draft = model_folders(folder / "models")
@@ -143,6 +150,11 @@ def make_home(
             "LAGUNA_ENGINE__ENV": json.dumps({} if cpu_model else engine_env),
         },
     )
+    if speed is not None:
+        home.env["LAGUNA_ENGINE__COMMAND"] = json.dumps([str(engine_python), str(HERE / "scheduled_engine.py")])
+        home.env["LAGUNA_ENGINE__ENV"] = json.dumps(
+            {"PYTHONPATH": f"{engine_path}:{HERE}", "SCHEDULED_ENGINE_SPEED": str(speed)}
+        )
     (home.config / "profiles").mkdir(parents=True, exist_ok=True)
     (home.config / "profiles" / f"{PROFILE}.toml").write_text(profile + flags)
     return home

@@ -6,8 +6,9 @@ sampling field is explicit. Closing a generation closes its connection, which ab
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
+from laguna_daemon.engine.connections import CONNECT_S, KEPT, REST_S, Connections
 from laguna_daemon.engine.faults import from_body, from_response, from_transport
 from laguna_daemon.engine.metrics import Metrics, parse_metrics
 from laguna_daemon.engine.sampling import Sampling, Traits, check
@@ -25,7 +27,6 @@ from laguna_daemon.errors import EngineUnavailable
 
 __all__ = ["EngineClient", "Finish", "Metrics", "Piece", "Sampling"]
 
-_CONNECT = 5.0
 _PROBE = 5.0
 _REQUEST = 60.0
 
@@ -81,12 +82,13 @@ class EngineClient:
         self._http = httpx.AsyncClient(
             transport=httpx.AsyncHTTPTransport(
                 uds=str(socket) if socket else None,
-                limits=httpx.Limits(max_connections=None, max_keepalive_connections=8),
+                limits=httpx.Limits(max_connections=None, max_keepalive_connections=KEPT),
             ),
             base_url=_root(url) if url else "http://engine",
             headers=headers,
-            timeout=httpx.Timeout(_REQUEST, connect=_CONNECT),
+            timeout=httpx.Timeout(_REQUEST, connect=CONNECT_S),
         )
+        self._local = Connections(socket, headers) if socket else None
 
     async def generate(
         self, prompt: NDArray[np.uint32] | Sequence[int], sampling: Sampling, *, priority: int = 0
@@ -97,17 +99,18 @@ class EngineClient:
         """
         check(sampling, self.traits, len(prompt))
         body = orjson.dumps(self._request(prompt, sampling, priority), option=orjson.OPT_SERIALIZE_NUMPY)
-        timeout = httpx.Timeout(None, connect=_CONNECT)
         tally = _Tally(len(prompt), sampling)
+        post = self._local.post if self._local else self._post
         try:
-            async with self._http.stream("POST", "/v1/completions", content=body, timeout=timeout) as answer:
-                if not answer.is_success:
-                    raise from_response(answer.status_code, await answer.aread())
-                async with contextlib.aclosing(events(answer.aiter_raw())) as stream:
+            async with post("/v1/completions", body) as answer:
+                if not 200 <= answer.status < 300:
+                    raise from_response(answer.status, await answer.read())
+                async with contextlib.aclosing(events(answer.chunks())) as stream:
                     async for event in stream:
                         piece = tally.add(event)
                         if piece is not None:
                             yield piece
+                await answer.done()
         except httpx.TransportError as error:
             raise from_transport(error) from error
         yield tally.finish()
@@ -160,7 +163,15 @@ class EngineClient:
 
     async def aclose(self) -> None:
         """Close all connections; generations still running are aborted."""
+        if self._local is not None:
+            await self._local.aclose()
         await self._http.aclose()
+
+    @contextlib.asynccontextmanager
+    async def _post(self, path: str, body: bytes) -> AsyncIterator[_RemoteAnswer]:
+        timeout = httpx.Timeout(None, connect=CONNECT_S)
+        async with self._http.stream("POST", path, content=body, timeout=timeout) as answer:
+            yield _RemoteAnswer(answer)
 
     def _request(self, prompt: NDArray[np.uint32] | Sequence[int], sampling: Sampling, priority: int) -> dict[str, Any]:
         body: dict[str, Any] = {
@@ -213,6 +224,28 @@ class EngineClient:
             raise from_response(answer.status_code, answer.content)
         found = orjson.loads(answer.content or b"{}")
         return found if isinstance(found, dict) else {}
+
+
+class _RemoteAnswer:
+    """An answer of an engine behind a URL; see Answer."""
+
+    def __init__(self, response: httpx.Response) -> None:
+        self._response = response
+        self._bytes = response.aiter_raw()
+        self.status = response.status_code
+
+    def chunks(self) -> AsyncIterator[bytes]:
+        return self._bytes
+
+    async def read(self) -> bytes:
+        return await self._response.aread()
+
+    async def done(self) -> None:
+        """A connection that was read to its end can be used again."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(REST_S):
+                async for _ in self._bytes:
+                    pass
 
 
 class _Tally:

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
 from collections.abc import AsyncGenerator, AsyncIterator
 from typing import Any
 
 import orjson
 
 from laguna_daemon.errors import EngineUnavailable
-
-_DRAIN_S = 1.0
 
 
 async def events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[dict[str, Any], None]:
@@ -28,7 +24,6 @@ async def events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[dict[str, Any],
                 continue
             data = line[5:].strip()
             if data == b"[DONE]":
-                await _drain(chunks)
                 return
             try:
                 yield orjson.loads(data)
@@ -37,11 +32,3 @@ async def events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[dict[str, Any],
                     "The engine's answer could not be read: it is not an OpenAI-compatible stream.",
                     "Check that engine.url is vLLM's own address.",
                 ) from error
-
-
-async def _drain(chunks: AsyncIterator[bytes]) -> None:
-    """Read what comes after the last event: a connection that was read to its end can be used again."""
-    with contextlib.suppress(TimeoutError):
-        async with asyncio.timeout(_DRAIN_S):
-            async for _ in chunks:
-                pass

@@ -7,6 +7,9 @@ import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+SETTLE_S = 0.1
+"""A completion that is over within this time changes no status: telling every editor twice costs more than it does."""
+
 
 class _Count:
     """How many of one kind are in flight, and a way to wait until none is."""
@@ -35,6 +38,7 @@ class Traffic:
         self._all = _Count()
         self._coming = _Count()
         self._typing = _Count()
+        self._settling: asyncio.TimerHandle | None = None
 
     @property
     def running(self) -> int:
@@ -43,18 +47,27 @@ class Traffic:
 
     @asynccontextmanager
     async def interactive(self, *, typing: bool = False) -> AsyncIterator[None]:
-        """Around a request that a user waits for; ``typing`` says that it is a completion."""
+        """Around a request that a user waits for; ``typing`` says that it is a completion, of which is told later."""
+        tell = self._tell_later if typing else self._on_change
         counts = (self._all, self._typing) if typing else (self._all,)
         for count in counts:
             count.enter()
-        self._on_change()
+        tell()
         try:
             yield
         finally:
             for count in counts:
                 count.leave()
             self._ended = time.monotonic()
-            self._on_change()
+            tell()
+
+    def _tell_later(self) -> None:
+        if self._settling is None:
+            self._settling = asyncio.get_running_loop().call_later(SETTLE_S, self._settled)
+
+    def _settled(self) -> None:
+        self._settling = None
+        self._on_change()
 
     def idle_s(self) -> float:
         """Seconds since the last interactive request ended; 0 while one runs."""

@@ -77,7 +77,21 @@ async def test_waiting_for_quiet_has_a_bound_and_knows_completions_from_question
             assert not await traffic.pause(0.01)
         assert await traffic.pause(0)
     assert await traffic.quiet(0)
-    assert changes == [1, 2, 1, 0]
+    assert changes == [1, 0]
+
+
+async def test_a_completion_is_told_of_once_it_lasts() -> None:
+    changes: list[int] = []
+    told = asyncio.Event()
+    traffic = Traffic(lambda: (changes.append(traffic.running), told.set())[0])
+    for _ in range(3):
+        async with traffic.interactive(typing=True):
+            await asyncio.sleep(0)
+    async with traffic.interactive(typing=True):
+        await told.wait()
+    told.clear()
+    await told.wait()
+    assert changes == [1, 0]
 
 
 async def test_background_work_does_not_begin_while_a_question_is_on_its_way() -> None:

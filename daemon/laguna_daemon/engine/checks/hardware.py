@@ -32,7 +32,8 @@ def gpus(situation: Situation) -> Iterator[Finding]:
         what = f"Found {len(found)} x {found[0].name} with {min(gpu.memory_gib for gpu in found):.0f} GiB each."
     yield Finding(
         "gpus",
-        "error",
+        # A start command of the user's own may reach GPUs that this machine does not have.
+        "warning" if situation.custom else "error",
         what,
         f"The profile {situation.profile.name} needs {wanted} GPU{'s' if wanted > 1 else ''} of at least "
         f"{need.memory_gib:.0f} GiB.",
@@ -165,7 +166,7 @@ def offload(situation: Situation) -> Iterator[Finding]:
     if wanted and wanted * GIB > situation.host_memory * 0.8:
         yield Finding(
             "offload",
-            "error",
+            "warning" if situation.custom else "error",
             f"KV offloading asks for {wanted:.0f} GiB of the machine's {situation.host_memory / GIB:.0f} GiB.",
             "The memory is pinned, so nothing of it can be swapped: the machine would stall.",
             "Offload less, or not at all.",
