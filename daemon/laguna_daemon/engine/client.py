@@ -196,7 +196,7 @@ class EngineClient:
     def _extensions(self, sampling: Sampling, priority: int) -> dict[str, Any]:
         """The fields that vLLM adds to OpenAI's."""
         return {
-            "return_token_ids": True,
+            "return_token_ids": sampling.token_ids,
             "add_special_tokens": False,
             "top_k": sampling.top_k,
             "min_p": sampling.min_p,

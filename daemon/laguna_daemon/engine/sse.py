@@ -16,9 +16,14 @@ async def events(chunks: AsyncIterator[bytes]) -> AsyncGenerator[dict[str, Any],
     Lines end at ``\n`` or ``\r\n`` alone: generated text can hold U+2028 and form feeds, which general line readers
     would split at. Comments (keep-alive) and other fields are passed over.
     """
-    rest = b""
+    open_line: list[bytes] = []  # an event that repeats a long prompt's ids comes in many chunks
     async for chunk in chunks:
-        *lines, rest = (rest + chunk).split(b"\n")
+        first, *others = chunk.split(b"\n")
+        open_line.append(first)
+        if not others:
+            continue
+        lines = [b"".join(open_line), *others]
+        open_line = [lines.pop()]
         for line in lines:
             if not line.startswith(b"data:"):
                 continue

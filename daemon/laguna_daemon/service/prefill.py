@@ -29,7 +29,7 @@ _FIRST = 1024
 _SMALLEST = 256
 _FIXED_SHARE = 1 / 6
 _REMEMBERED, _ENOUGH = 8, 4  # segments that an estimate is made of
-_ONE = Sampling(max_tokens=1, temperature=0.0)
+_ONE = Sampling(max_tokens=1, token_ids=False)
 _WARM_WAIT_S = 30.0  # a warm-up waits so long at one boundary for requests that users wait for
 _QUESTION_WAIT_S = 1.0  # a question's own prefill waits so long at one boundary for completions,
 _QUESTION_SHARE = 0.5  # and in all for this share of the time that it has computed

@@ -338,7 +338,7 @@ class Warmer:
 
 
 async def _one(client: AdmittedClient, ids: np.ndarray) -> Finish | None:
-    pieces = client.generate(ids, Sampling(max_tokens=1, temperature=0.0), priority=WARM_PRIORITY)
+    pieces = client.generate(ids, Sampling(max_tokens=1, token_ids=False), priority=WARM_PRIORITY)
     async with aclosing(pieces):
         async for piece in pieces:
             if isinstance(piece, Finish):
