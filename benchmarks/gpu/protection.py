@@ -65,6 +65,7 @@ class Bench:
             options.cpu_model,
             flags,
             options.scheduled,
+            options.overlay,
         )
         # Completions of the size asked for, whatever an editor would send; and nothing that was not asked for.
         self.home.env["LAGUNA_COMPLETION__PREFIX_CHARS"] = "100000"
@@ -383,6 +384,7 @@ def main() -> None:
     parser.add_argument("--parts", default=STANDARD, help=f"of {', '.join(PARTS)}")
     parser.add_argument("--seconds", type=float, default=3600, help="begin no request after this many")
     parser.add_argument("--tokens", type=int, help="of a repository's first prompt: 190,000; CPU 2,500")
+    parser.add_argument("--overlay", type=int, default=rig.OVERLAY, help="tokens of changes before a compaction")
     parser.add_argument("--repeat", type=int, default=20)
     parser.add_argument("--turns", type=int, default=10, help="of two repositories in turn")
     parser.add_argument("--every", type=float, default=2.0, help="seconds between completions of the typist")

@@ -51,9 +51,10 @@ load-format = "dummy"
 context = 204800
 output = 512
 task = 256
-overlay = 4000
+overlay = {overlay}
 """
 CPU_PROFILE = 'extends = "cpu"\nsummary = "rehearsal"\n'
+OVERLAY = 4000  # tokens
 FILE_WORDS = 900
 NOUNS = ("request", "response", "document", "token", "prefix", "cache", "error", "result", "value", "path", "line")
 VERBS = ("read", "write", "open", "close", "parse", "check", "build", "merge", "split", "count", "find", "load", "send")
@@ -121,13 +122,14 @@ def make_home(
     cpu_model: Path | None = None,
     flags: str = "",
     speed: float | None = None,
+    overlay: int = OVERLAY,
 ) -> Home:
     """A home whose daemon starts the profile; `engine_path` is the engine's PYTHONPATH, `flags` more TOML of it;
     `speed`: no GPU, but the engine that only schedules, so much faster than the GPU."""
     folder.mkdir(parents=True, exist_ok=True)
     if cpu_model is None:
         target, draft = model_folders(folder / "models")
-        profile = GPU_PROFILE.format(pool=POOL_BYTES)
+        profile = GPU_PROFILE.format(pool=POOL_BYTES, overlay=overlay)
     else:
         target, draft, profile = cpu_model, cpu_model, CPU_PROFILE
     engine_env = {
