@@ -116,7 +116,7 @@ async def latency(bench: Bench, files: int, rounds: int) -> dict[str, Any]:
     What is subtracted is what a bare socket sees of the engine, so the daemon's own client counts as added.
     """
     chance = random.Random(1)
-    texts = {f"pkg{n % 50}/module{n}.py": _module(chance, n) for n in range(files)}
+    texts = {f"pkg{n % 50}/module{n}.py": _imports(n, files) + _module(chance, n) for n in range(files)}
     root = repository(bench.folder / "large", texts)
     client = await bench.editor(root)
     await ask(client, "What is this?")
@@ -167,6 +167,11 @@ def _straight(engine: socket.socket, tokens: int) -> float:
         if not took and b"[DONE]" in seen:
             took = (time.perf_counter() - began) * 1000
     return took
+
+
+def _imports(number: int, files: int) -> str:
+    other = (number + 7) % files
+    return f"from pkg{other % 50}.module{other} import *\nfrom pkg{other % 50} import module{other}\n\n"
 
 
 def _module(chance: random.Random, number: int) -> str:

@@ -17,6 +17,7 @@ _ENDINGS = (".ts", ".tsx", ".js", ".jsx", ".mjs", "/index.ts", "/index.js")
 _SOURCES = ("", "src", "lib")
 _MOST_LINES = 200
 _SCRIPTS = frozenset(["javascript", "typescript", "javascriptreact", "typescriptreact", "vue", "svelte"])
+_WORDS = ("import", "include", "export")
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +26,11 @@ class Import:
 
     names: tuple[str, ...]
     candidates: tuple[str, ...]
+
+
+def importing(lines: Sequence[str]) -> tuple[str, ...]:
+    """Those of a file's first lines that can name an import: while these stay the same, so do its imports."""
+    return tuple(line for line in lines[:_MOST_LINES] if any(word in line for word in _WORDS))
 
 
 def imports(lines: Sequence[str], path: str, language: str) -> list[Import]:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, cast
 
+import orjson
 from lsprotocol import types
 from pydantic import BaseModel, ValidationError
 from pygls.capabilities import ServerCapabilitiesBuilder
@@ -80,7 +81,7 @@ class _Protocol(LanguageServerProtocol):
     def receive(self, body: bytes) -> None:
         """Handle one message; every request among them gets exactly one answer."""
         try:
-            message = json.loads(body)
+            message = _parsed(body)
         except (ValueError, RecursionError):
             self._fail(None, ResponseError(Code.PARSE_ERROR, "The message is not JSON."))
             return
@@ -213,7 +214,7 @@ class _Protocol(LanguageServerProtocol):
         self._send_data({"jsonrpc": "2.0", "id": msg_id, "error": body})
 
     def _send_data(self, data: Any) -> None:
-        self.send(frame(json.dumps(data, separators=(",", ":")).encode()))
+        self.send(frame(_written(data)))
 
     def plain(self, value: Any) -> Any:
         """`value` as JSON types: protocol types, our own models, or plain already."""
@@ -352,6 +353,20 @@ class Peer:
 def choose_encoding(capabilities: types.ClientCapabilities) -> types.PositionEncodingKind | str:
     """The client's first position encoding that we speak; utf-16 where it names none."""
     return ServerCapabilitiesBuilder.choose_position_encoding(capabilities)
+
+
+def _parsed(body: bytes) -> Any:
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return json.loads(body)  # which also takes half a surrogate pair, as editors send one now and then
+
+
+def _written(data: Any) -> bytes:
+    try:
+        return orjson.dumps(data)
+    except TypeError:  # half a surrogate pair, an integer of more than 64 bits
+        return json.dumps(data, separators=(",", ":")).encode()
 
 
 def _id_of(message: Any) -> MessageId | None:

@@ -153,6 +153,7 @@ class _Bridge:
             self._deadline = time.monotonic() + LAST_WORDS
             return
         self._to_daemon += data
+        self._send()  # most often there is room: another turn would only cost time
         seen = self._seen[-_OVERLAP:] + data
         self._said_shutdown = self._said_shutdown or _SHUTDOWN.search(seen) is not None
         self._said_exit = self._said_exit or _EXIT.search(seen) is not None
@@ -182,6 +183,7 @@ class _Bridge:
             data = b""
         if data:
             self._to_editor += data
+            self._write_editor()
         else:
             self._daemon_open = False
 

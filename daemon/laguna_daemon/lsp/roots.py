@@ -22,9 +22,10 @@ class Locator:
 
     async def root_of(self, path: Path | None) -> Path | None:
         """The root that contains `path`; see Workspaces.root_of."""
-        if path is None or self._workspaces.containing(path) is not None:
-            return self._workspaces.root_of(path)
-        return await asyncio.to_thread(self._workspaces.root_of, path)
+        if path is None:
+            return self._workspaces.root_of(None)
+        folder = self._workspaces.containing(path)
+        return folder if folder is not None else await asyncio.to_thread(self._workspaces.root_of, path)
 
     def named(self, root: str) -> Path:
         """A root that the client names by URI or absolute path; raises InvalidParams."""

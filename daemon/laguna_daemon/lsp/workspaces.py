@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+REMEMBERED = 1024
 FindRoot = Callable[[Path], Path | None]
 
 
@@ -14,6 +15,7 @@ class Workspaces:
         self._find_root = find_root
         self._folders: dict[str, Path] = {}  # real path as text -> folder
         self._found: dict[str, Path | None] = {}  # folder outside every root -> its git root
+        self._holders: dict[Path, Path | None] = {}  # asked at every keystroke; finding a real path reads the disk
 
     @property
     def folders(self) -> tuple[Path, ...]:
@@ -24,13 +26,22 @@ class Workspaces:
         """Take a folder; a folder already known stays where it is."""
         real = os.path.realpath(folder)
         self._folders.setdefault(real, Path(real))
+        self._holders.clear()
 
     def remove(self, folder: Path) -> None:
         """Forget a folder; an unknown one is no error (the client may be late)."""
         self._folders.pop(os.path.realpath(folder), None)
+        self._holders.clear()
 
     def containing(self, path: Path) -> Path | None:
         """The nearest folder that contains `path` (real paths), or None."""
+        if path not in self._holders:
+            if len(self._holders) >= REMEMBERED:
+                self._holders.clear()
+            self._holders[path] = self._holder(path)
+        return self._holders[path]
+
+    def _holder(self, path: Path) -> Path | None:
         real = Path(os.path.realpath(path))
         holders = [folder for folder in self._folders.values() if real.is_relative_to(folder)]
         return max(holders, key=lambda folder: len(folder.parts), default=None)

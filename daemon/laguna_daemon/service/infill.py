@@ -75,14 +75,14 @@ def _once(materials: Materials, request: CompleteRequest, last: Prompt | None) -
             return ids
     text = "".join([*_extras(request.snippets), frames.task(_words(request))])
     return np.concatenate(
-        [materials.template.open_first(False), materials.tokenizer.encode(text), materials.template.tail(False)]
+        [materials.template.open_first(False), materials.typed.encode(text), materials.template.tail(False)]
     )
 
 
 def _behind_repository(materials: Materials, request: CompleteRequest, last: Prompt) -> Ids:
     """The repository as the engine holds it, then the window in the task."""
     held = last.ids[: last.prefix_tokens + last.overlay_tokens]
-    task = materials.tokenizer.encode(frames.task(_words(request)))
+    task = materials.typed.encode(frames.task(_words(request)))
     return np.concatenate([held, task, materials.template.tail(False)])
 
 
@@ -103,12 +103,12 @@ def _by_tokens(materials: Materials, request: CompleteRequest, fim: FimSection) 
     parts: list[Ids] = []
     for piece in _SLOTS.split(fim.form):
         if piece in texts:
-            parts.append(materials.tokenizer.encode(texts[piece]))
+            parts.append(materials.typed.encode(texts[piece]))
         elif piece:
             if not _is_control(materials, piece):
                 _log.warning("the tokenizer has no %s: completions are asked for in words", piece)
                 return None
-            parts.append(materials.tokenizer.encode_controlled(piece))
+            parts.append(materials.typed.controlled(piece))
     return np.concatenate(parts)
 
 

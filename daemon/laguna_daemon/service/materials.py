@@ -9,6 +9,7 @@ from laguna_context.errors import ContextError
 from laguna_context.prompt import Budget, Prompt, PromptTooLarge
 from laguna_context.template import ChatTemplate, load_template
 from laguna_context.tokens import Ids, Tokenizer, load_tokenizer
+from laguna_daemon.completion.typed import TypedTexts
 from laguna_daemon.engine.launch import Launch
 from laguna_daemon.engine.reasoning import ReasoningSplitter
 from laguna_daemon.engine.sampling import Sampling
@@ -19,7 +20,7 @@ from laguna_daemon.service.instructions import SYSTEM
 
 
 class Materials:
-    """Loaded once for an engine; immutable, safe to use from threads."""
+    """Loaded once for an engine; immutable and, but for `typed`, safe to use from threads."""
 
     def __init__(self, launch: Launch) -> None:
         """Load tokenizer and template from the model's folder; blocks for some tenths of a second.
@@ -32,6 +33,7 @@ class Materials:
             self.template: ChatTemplate = load_template(launch.model.path, self.tokenizer, SYSTEM)
         except ContextError as error:
             raise EngineUnavailable(error.what, error.advice) from error
+        self.typed = TypedTexts(self.tokenizer)
         section = launch.profile.budget
         context = min(section.context, launch.traits.context or section.context)
         self.budget = Budget(context=context, output=section.output, task=section.task, overlay=section.overlay)

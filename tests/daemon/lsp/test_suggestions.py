@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from laguna_daemon.errors import OverBudget
+from laguna_daemon.lsp.inline import related
 from support.fake_service import eventually
 from support.lsp_client import LspClient, edit, inline
 
@@ -156,6 +157,41 @@ async def test_pieces_of_other_files(connect, stand, tmp_path):
     client.change(uri, 3, edit((1, 5), (1, 5), "2"))
     await suggested(client, uri, 1, 6)
     assert [snippet.path for snippet in stand.service.completed[-1].snippets] == ["lamp.py"]
+
+
+async def test_pieces_are_looked_for_again_behind_the_users_back(connect, stand, tmp_path, monkeypatch):
+    lamp = tmp_path / "lamp.py"
+    lamp.write_text("class Lamp:\n    def on(self):\n        pass\n")
+    client, uri = await opened(connect, tmp_path, "from lamp import Lamp\nx = ")
+    version = 1
+
+    async def shown() -> str:
+        nonlocal version
+        version += 1
+        client.change(uri, version, edit((1, 2 + version), (1, 2 + version), "1"))
+        await suggested(client, uri, 1, 3 + version)
+        return "".join(snippet.text for snippet in stand.service.completed[-1].snippets)
+
+    assert "on" in await shown()
+    lamp.write_text("class Lamp:\n    def dim(self):\n        pass\n")
+    monkeypatch.setattr(related, "FRESH", 0.0)
+    monkeypatch.setattr(related, "PATIENCE", 0.0)  # nothing is waited for any more
+    assert "on" in await shown()
+    async with asyncio.timeout(20):
+        while "dim" not in await shown():
+            await asyncio.sleep(0.02)
+    monkeypatch.setattr(related, "USABLE", 0.0)
+    assert await shown() == ""
+
+
+async def test_an_import_that_is_typed_counts_at_once(connect, stand, tmp_path):
+    (tmp_path / "lamp.py").write_text("class Lamp:\n    pass\ndef off():\n    pass\n")
+    client, uri = await opened(connect, tmp_path, "from lamp import Lamp\nx = ")
+    await suggested(client, uri, 1, 4)
+    client.change(uri, 2, edit((0, 21), (0, 21), ", off"))
+    await suggested(client, uri, 1, 4)
+    (snippet,) = stand.service.completed[-1].snippets
+    assert snippet.text == "class Lamp:\ndef off():"
 
 
 async def test_no_pieces_when_they_are_turned_off(connect, stand, tmp_path):

@@ -172,13 +172,12 @@ class Completion:
     async def _make(self, question: Question) -> _Suggested:
         """Wait for the next keystroke while retrieval runs; then ask, and remember the answer."""
         setting = self._configuration.settings.completion.debounce
-        pause = asyncio.create_task(asyncio.sleep(self._debounce.wait(setting, question.automatic)))
-        try:
-            request = await self._suggester.request(question)
-            await pause
-        finally:
-            pause.cancel()
+        until = time.monotonic() + self._debounce.wait(setting, question.automatic)
+        request = await self._suggester.request(question)
         began = time.monotonic()
+        if began < until:
+            await asyncio.sleep(until - began)
+            began = time.monotonic()
         text = await self._suggester.text(question, request)
         self._debounce.answered(time.monotonic() - began)
         found = _Suggested(f"c{question.turn}", text)

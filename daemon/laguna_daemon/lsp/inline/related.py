@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 from laguna_context.secrets import redact
 from laguna_daemon.completion.declarations import Declarations, is_listed
+from laguna_daemon.completion.imports import importing
 from laguna_daemon.completion.ring import Ring
 from laguna_daemon.lsp.text.documents import Document, Documents
 from laguna_daemon.schemas import Snippet
@@ -16,6 +19,31 @@ from laguna_daemon.schemas import Snippet
 _log = logging.getLogger(__name__)
 PATIENCE = 0.25
 """Seconds that this may take; a slow disk must not hold back a suggestion."""
+FRESH = 1.0
+"""Seconds for which nothing is looked at again while one types."""
+USABLE = 30.0
+"""Seconds for which what was found is used while it is looked at again."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Sought:
+    """All that decides which pieces belong to a document, but for what is in the files."""
+
+    root: Path
+    path: str
+    language: str
+    importing: tuple[str, ...]
+    left: list[Snippet]
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    sought: _Sought
+    snippets: list[Snippet]
+    at: float  # monotonic
+
+
+_Looking = asyncio.Future[list[Snippet]]
 
 
 class Related:
@@ -27,6 +55,8 @@ class Related:
         self._listed: dict[tuple[Path, str], bool] = {}
         self._declarations = Declarations()
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="declarations")
+        self._found: dict[str, _Found] = {}
+        self._looking: dict[str, tuple[_Sought, _Looking]] = {}
         self._current: tuple[str, Path, str, int] | None = None  # URI, root, path, line
 
     def at(self, uri: str, root: Path, path: str, line: int) -> None:
@@ -40,26 +70,43 @@ class Related:
 
     def closed(self, uri: str) -> None:
         """A file that is no longer open is no longer of interest."""
+        self._found.pop(uri, None)
+        self._looking.pop(uri, None)
         for ring in self._rings.values():
             ring.drop(uri)
         if self._current is not None and self._current[0] == uri:
             self._current = None
 
     async def snippets(self, document: Document, root: Path, path: str) -> list[Snippet]:
-        """The most stable first; none if it takes too long."""
+        """The most stable first; none if it takes too long. What was found a moment ago is not looked for again."""
         left = self._rings[root].snippets(document.uri) if root in self._rings else []
-        lines, language = document.lines[:200], document.language
-        work = asyncio.get_running_loop().run_in_executor(
-            self._pool, lambda: [*self._shown(root, left), *self._declarations.of(lines, path, root, language)]
-        )
-        try:
-            async with asyncio.timeout(PATIENCE):
-                return await asyncio.shield(work)
-        except TimeoutError:
-            work.add_done_callback(lambda done: done.cancelled() or done.exception())
-        except Exception as error:  # whatever a file holds, the suggestion comes
-            _log.debug("nothing related: %s", type(error).__name__)
-        return []
+        sought = _Sought(root, path, document.language, importing(document.lines), left)
+        if not sought.importing and not left:
+            return []
+        known = self._found.get(document.uri)
+        age = time.monotonic() - known.at if known is not None and known.sought == sought else USABLE
+        if known is not None and age < FRESH:
+            return known.snippets
+        begun = self._looking.get(document.uri)
+        looking = begun[1] if begun is not None and begun[0] == sought else self._look(document.uri, sought)
+        return known.snippets if known is not None and age < USABLE else await _awaited(looking)
+
+    def _look(self, uri: str, sought: _Sought) -> _Looking:
+        looking = asyncio.get_running_loop().run_in_executor(self._pool, self._pieces, sought)
+        self._looking[uri] = (sought, looking)
+        looking.add_done_callback(lambda done: self._looked(uri, sought, done))
+        return looking
+
+    def _looked(self, uri: str, sought: _Sought, looking: _Looking) -> None:
+        if self._looking.get(uri) != (sought, looking):
+            return  # closed, or something else is looked for by now
+        del self._looking[uri]
+        if not looking.cancelled() and looking.exception() is None:
+            self._found[uri] = _Found(sought, looking.result(), time.monotonic())
+
+    def _pieces(self, sought: _Sought) -> list[Snippet]:
+        declared = self._declarations.of(sought.importing, sought.path, sought.root, sought.language)
+        return [*self._shown(sought.root, sought.left), *declared]
 
     def close(self) -> None:
         """Let go of the thread."""
@@ -75,3 +122,14 @@ class Related:
             if self._listed[key]:
                 found.append(Snippet(path=each.path, text=redact(each.text, each.path).text))
         return found
+
+
+async def _awaited(looking: _Looking) -> list[Snippet]:
+    try:
+        async with asyncio.timeout(PATIENCE):
+            return await asyncio.shield(looking)
+    except TimeoutError:
+        _log.debug("nothing related in time")
+    except Exception as error:  # whatever a file holds, the suggestion comes
+        _log.debug("nothing related: %s", type(error).__name__)
+    return []
