@@ -2,37 +2,33 @@
 
 Every segment reuses the one before it, so nothing is computed twice; between segments others get their turn, the
 user sees how far it is, and a cancelled prefill keeps what it has done. Measured at 190K tokens: segments of 16,384
-cost 3% more than one request, 8,192 about 8%.
+cost 3% more than one request, 8,192 about 8%. A completion beside a running segment would decode at the segment's
+steps, 0.1 s a token: so it breaks the segment off, which loses one step of the engine's.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections import deque
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import aclosing
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-import numpy as np
+from typing import TYPE_CHECKING, Any
 
 from laguna_daemon.engine.client import Finish, Sampling
 from laguna_daemon.service.residency import Ids, Residency
 
 if TYPE_CHECKING:
     from laguna_daemon.service.lane import Holder
+    from laguna_daemon.service.pace import Pace
     from laguna_daemon.service.work import AdmittedClient, Work
 
-TARGET_S = 0.5  # aim of one segment: short enough that a completion does not wait
 WARM_PRIORITY = 2
-_FIRST = 1024
-_SMALLEST = 256
-_FIXED_SHARE = 1 / 6
-_REMEMBERED, _ENOUGH = 8, 4  # segments that an estimate is made of
 _ONE = Sampling(max_tokens=1, token_ids=False)
 _WARM_WAIT_S = 30.0  # a warm-up waits so long at one boundary for requests that users wait for
 _QUESTION_WAIT_S = 1.0  # a question's own prefill waits so long at one boundary for completions,
 _QUESTION_SHARE = 0.5  # and in all for this share of the time that it has computed
+_BROKEN_OFF_S = 0.3  # what breaking off a segment costs: a step, and the prompt sent again
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,47 +37,6 @@ class Segment:
 
     end: int
     cached: int
-
-
-class Pace:
-    """Segment sizes from the times seen, in tokens; shared by all prefills of one engine.
-
-    A segment that computes ``n`` tokens and ends at ``end`` takes about ``a * end + b * n`` seconds: the whole prompt
-    is sent, read and looked up each time. Measured on one H200 at 190,000 tokens: 0.3 s, and 0.1 ms a token. Segments
-    aim at ``target_s``, but are never so short that more than ``share`` of the time goes into the fixed part.
-    """
-
-    def __init__(self, target_s: float = TARGET_S, first: int = _FIRST, share: float = _FIXED_SHARE) -> None:
-        self._target = target_s
-        self._first = first
-        self._share = share
-        self._seen: deque[tuple[float, float, float]] = deque(maxlen=_REMEMBERED)
-        self._last = first
-
-    def saw(self, end: int, tokens: int, seconds: float) -> None:
-        """Take the time of one segment into account."""
-        if tokens >= _SMALLEST // 2 and seconds > 0:
-            self._seen.append((end, tokens, seconds))
-            self._last = tokens
-
-    def size(self, start: int) -> int:
-        """Tokens of a segment that begins at ``start``; at most doubling or halving, since times are noisy."""
-        if not self._seen:
-            return self._first
-        fixed, each = self._costs()
-        paid = fixed * start
-        wanted = max(self._target - paid, paid * (1 / self._share - 1)) / each
-        return int(min(max(wanted, self._last / 2, _SMALLEST), self._last * 2))
-
-    def _costs(self) -> tuple[float, float]:
-        """Seconds for each token of the prompt, and for each token computed; the first is 0 until it shows."""
-        rows = np.array(self._seen)
-        times = rows[:, 2]
-        if len(rows) >= _ENOUGH:
-            (fixed, each), _, rank, _ = np.linalg.lstsq(rows[:, :2], times, rcond=None)
-            if rank == rows[:, :2].shape[1] and fixed >= 0 and each > 0:
-                return float(fixed), float(each)
-        return 0.0, float(times.sum() / rows[:, 1].sum())
 
 
 async def prefill(
@@ -96,8 +51,9 @@ async def prefill(
 ) -> AsyncGenerator[Segment, None]:
     """Bring ``ids`` into the engine, yielding after each segment; all but the last part unless ``whole``.
 
-    One prefill at a time; at each boundary it waits, within bounds, for requests that go before it, and it ends there
-    once ``current()`` says that nobody wants it any more.
+    One prefill at a time; at each boundary it waits, within bounds, for requests that go before it; such a request
+    makes a boundary where it comes, as long as those bounds are not used up. It ends at a boundary once ``current()``
+    says that nobody wants it any more.
     """
     work = client.work
     start = resident.common(ids)
@@ -106,7 +62,7 @@ async def prefill(
     async with work.lane.hold(priority) as holder:
         boundary = _Boundary(work, holder, priority)
         while current():
-            await boundary.wait()
+            patient = await boundary.wait()
             start = max(start, resident.common(ids))
             end = _end(work, ids, start, pace, whole)
             if end is None or not current():
@@ -114,9 +70,13 @@ async def prefill(
             began = time.perf_counter()
             await work.toucher.anchors(client, ids, start, end)
             mark = time.perf_counter()
-            finish = await _run(client, ids[:end], priority)
-            pace.saw(end, end - max(start, finish.cached_tokens), time.perf_counter() - mark)
+            run = _run(client, ids[:end], priority)
+            finish = await (_unless(run, boundary.knock()) if patient else run)
             boundary.computed += time.perf_counter() - began
+            if finish is None:
+                boundary.broken_off()
+                continue
+            pace.saw(end, end - max(start, finish.cached_tokens), time.perf_counter() - mark)
             yield Segment(end, finish.cached_tokens)
             start = end
             await work.toucher.round(client)
@@ -147,20 +107,44 @@ class _Boundary:
         self.computed = 0.0
         self._waited = 0.0
 
-    async def wait(self) -> None:
-        """Let others go first."""
-        began = time.perf_counter()
+    async def wait(self) -> bool:
+        """Let others go first; whether the next segment may be broken off for others still."""
         if self._background:
+            quiet = True
             if self._traffic.running:
                 self._holder.leave()
-                await self._traffic.quiet(_WARM_WAIT_S)
+                quiet = await self._traffic.quiet(_WARM_WAIT_S)
                 await self._holder.take()
             await self._holder.give_way()
-        else:
-            # A typist sends completions without end; a question that somebody waits for goes on all the same.
-            allowed = _QUESTION_WAIT_S + _QUESTION_SHARE * self.computed - self._waited
-            await self._traffic.pause(min(_QUESTION_WAIT_S, allowed))
-            self._waited += time.perf_counter() - began
+            return quiet
+        # A typist sends completions without end; a question that somebody waits for goes on all the same.
+        began = time.perf_counter()
+        quiet = await self._traffic.pause(min(_QUESTION_WAIT_S, self._allowed()))
+        self._waited += time.perf_counter() - began
+        return quiet and self._allowed() > _BROKEN_OFF_S
+
+    def knock(self) -> Coroutine[Any, Any, None]:
+        """Returns once somebody comes who goes first."""
+        return self._traffic.arrival(typing=not self._background)
+
+    def broken_off(self) -> None:
+        """A segment was broken off."""
+        self._waited += _BROKEN_OFF_S
+
+    def _allowed(self) -> float:
+        return _QUESTION_WAIT_S + _QUESTION_SHARE * self.computed - self._waited
+
+
+async def _unless(run: Coroutine[Any, Any, Finish], knock: Coroutine[Any, Any, None]) -> Finish | None:
+    """What ``run`` returns; None if ``knock`` was there first, and ``run`` is broken off."""
+    running, knocking = asyncio.create_task(run), asyncio.create_task(knock)
+    try:
+        await asyncio.wait({running, knocking}, return_when=asyncio.FIRST_COMPLETED)
+        return running.result() if running.done() else None
+    finally:
+        running.cancel()
+        knocking.cancel()
+        await asyncio.wait({running, knocking})
 
 
 async def _run(client: AdmittedClient, ids: Ids, priority: int) -> Finish:

@@ -18,15 +18,18 @@ class _Count:
         self.running = 0
         self.none = asyncio.Event()
         self.none.set()
+        self.some = asyncio.Event()
 
     def enter(self) -> None:
         self.running += 1
         self.none.clear()
+        self.some.set()
 
     def leave(self) -> None:
         self.running -= 1
         if self.running == 0:
             self.none.set()
+            self.some.clear()
 
 
 class Traffic:
@@ -89,6 +92,10 @@ class Traffic:
     async def quiet(self, bound_s: float) -> bool:
         """Wait until no interactive request is in flight, at most ``bound_s`` seconds; True if so."""
         return await _within(self._all.none, bound_s)
+
+    async def arrival(self, *, typing: bool) -> None:
+        """Wait until an interactive request is in flight; ``typing``: a completion."""
+        await (self._typing if typing else self._all).some.wait()
 
     async def pause(self, bound_s: float) -> bool:
         """Wait until no completion is in flight, at most ``bound_s`` seconds; True if so."""

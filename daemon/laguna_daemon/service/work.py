@@ -16,8 +16,8 @@ from laguna_daemon.engine.launch import Launch
 from laguna_daemon.errors import LagunaError
 from laguna_daemon.service.admission import Admission
 from laguna_daemon.service.lane import Lane
+from laguna_daemon.service.pace import Pace
 from laguna_daemon.service.pool import Pool
-from laguna_daemon.service.prefill import Pace
 from laguna_daemon.service.residency import Ids, Residency
 from laguna_daemon.service.touching import Toucher
 from laguna_daemon.service.traffic import Traffic
@@ -46,6 +46,8 @@ class Work:
         """Another engine is being started."""
         self.launch = launch
         self._learned = False
+        self.residency.offloads = launch.offload_gib > 0
+        self.residency.holes = launch.profile.cache.settle
 
     def admitted(self, client: EngineClient) -> AdmittedClient:
         """The client as everybody uses it."""
@@ -76,8 +78,6 @@ class Work:
             window=cache.window,
             batch=int(profile.flags.get("max-num-batched-tokens", 2048)),
         )
-        self.residency.offloads = self.launch.offload_gib > 0
-        self.residency.holes = cache.settle
         _log.info("KV pool: %s", self.residency.pool)
 
     def cost(self, tokens: int) -> None:
