@@ -9,6 +9,7 @@ from laguna_context.listing import Selection, refresh
 from laguna_context.reading import Document, read_file
 from laguna_context.secrets import forbidden
 from laguna_daemon.errors import RepositoryError
+from laguna_daemon.lsp.text.positions import split_lines
 from laguna_daemon.schemas import Reference
 
 
@@ -33,7 +34,9 @@ def _one(root: Path, reference: Reference, texts: Mapping[str, str], selection: 
     first, last = reference.first_line, reference.last_line
     if first is None and last is None:
         return path, text
-    lines = text.splitlines(keepends=True)
+    lines = split_lines(text)  # as editors count them
+    if not lines[-1]:
+        lines.pop()
     start, end = max(first or 1, 1), min(last or len(lines), len(lines))
     if start > end and lines:
         raise RepositoryError(f"{path} has {len(lines)} lines; {first}-{last} names none.", "Name lines it has.")

@@ -57,13 +57,18 @@ def materials(request: AskRequest, root: Path) -> Sequence[tuple[str, str]]:
 
 
 def _changes(root: Path) -> str:
-    """The diff of every file that a model may see, and the names of new ones."""
+    """The diff of every file below ``root`` that a model may see, and the names of new ones."""
     try:
-        changed = [path for path in _names(root, "diff", "HEAD", "--name-only", "-z") if forbidden(path) is None]
-        diff = run_git(root, "diff", "HEAD", "--", *changed).decode("utf-8", "replace") if changed else ""
-        new = _names(root, "ls-files", "-o", "-z", "--exclude-standard")
+        # Before the first commit every file is a new one.
+        born = run_git(root, "rev-parse", "-q", "--verify", "HEAD", accept=(0, 1))
+        # Without --relative git names files from the top of the work tree, and reads those names from here.
+        names = _names(root, "diff", "HEAD", "--relative", "--no-renames", "--name-only", "-z") if born else []
+        changed = [path for path in names if forbidden(path) is None]
+        shown = run_git(root, "diff", "HEAD", "--relative", "--", *changed) if changed else b""
+        new = _names(root, "ls-files", *(() if born else ("-c",)), "-o", "-z", "--exclude-standard")
     except ContextError as error:
         raise RepositoryError(error.what, error.advice) from error
+    diff = shown.decode("utf-8", "replace")
     untracked = [f"new file, not shown here: {path}" for path in new]
     return "\n".join(part for part in (diff.rstrip("\n"), *untracked) if part)
 

@@ -20,7 +20,7 @@ from laguna_daemon.service.conversations import REENCODED, Conversations
 from laguna_daemon.service.talkstore import TalkStore
 from laguna_daemon.service.tasks import materials as task_materials
 from laguna_daemon.service.tasks import text as task_text
-from support.daemon import repository
+from support.daemon import git, repository
 
 ROOT = Path("/some/repository \udce9")
 
@@ -208,3 +208,31 @@ def test_a_review_is_of_the_changes(tmp_path):
     assert "-x = 1\n+x = 2" in text and "KEY" not in text
     assert text.endswith("new file, not shown here: new.py")
     assert task_materials(AskRequest(question="Why?"), root) == ()
+
+
+def test_a_review_of_a_folder_inside_a_repository(tmp_path):
+    top = repository(tmp_path / "r", {"sub/a.py": "x = 1\n", "other.py": "y = 1\n", "sub/old.py": "z = 1\n" * 9})
+    (top / "sub" / "a.py").write_text("x = 2\n")
+    (top / "sub" / "old.py").rename(top / "sub" / "moved.py")
+    (top / "other.py").write_text("y = 2\n")
+    git(top, "add", "-A")
+    ((_, text),) = task_materials(AskRequest(question="", task="review"), top / "sub")
+    assert "-x = 1\n+x = 2" in text and "other.py" not in text
+    assert "rename from old.py\nrename to moved.py" in text
+
+
+def test_a_review_before_the_first_commit(tmp_path):
+    git(tmp_path, "init", "-q")
+    request = AskRequest(question="", task="review")
+    with pytest.raises(LagunaError, match="no changes"):
+        task_materials(request, tmp_path)
+    (tmp_path / "a.py").write_text("x = 1\n")
+    git(tmp_path, "add", "a.py")
+    (tmp_path / "b.py").write_text("x = 1\n")
+    ((_, text),) = task_materials(request, tmp_path)
+    assert sorted(text.split("\n")) == ["new file, not shown here: a.py", "new file, not shown here: b.py"]
+
+
+def test_a_review_outside_git(tmp_path):
+    with pytest.raises(LagunaError, match="not in a git repository"):
+        task_materials(AskRequest(question="", task="review"), tmp_path)

@@ -32,6 +32,13 @@ def test_a_whole_file_and_some_of_its_lines(repo: Path) -> None:
     assert one(repo, path=str(repo / "a.py"), first_line=4, last_line=99) == ("a.py:4-4", "four\n")
 
 
+def test_lines_are_those_that_editors_count(repo: Path) -> None:
+    held = {"a.py": "one\x0cstill one\r\ntwo\x85\u2028\rthree"}
+    assert one(repo, held, path="a.py", first_line=2, last_line=2) == ("a.py:2-2", "two\x85\u2028\r")
+    assert one(repo, held, path="a.py", first_line=1, last_line=1) == ("a.py:1-1", "one\x0cstill one\r\n")
+    assert one(repo, {"a.py": ""}, path="a.py", first_line=1, last_line=1)[1] == ""
+
+
 @pytest.mark.parametrize(("first", "last"), [(5, 9), (3, 2)])
 def test_lines_that_a_file_does_not_have_are_refused(repo: Path, first: int, last: int) -> None:
     with pytest.raises(RepositoryError, match=r"a\.py has 4 lines"):
