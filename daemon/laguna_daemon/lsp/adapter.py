@@ -301,6 +301,8 @@ class Peer:
                     await asyncio.sleep(0)  # a burst must not keep the loop from everyone else
         except BadFrame as error:
             _log.warning("connection closed: %s", error)
+            said = f"What the editor sends is not the Language Server Protocol ({error}), so the connection is closed."
+            self._protocol._fail(None, ResponseError(Code.PARSE_ERROR, said, {"closed": True}))
         except OSError:
             _log.debug("connection lost")
 

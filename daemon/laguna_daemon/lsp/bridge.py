@@ -11,6 +11,7 @@ import select
 import socket
 import sys
 import time
+from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
@@ -23,6 +24,7 @@ PARENT_CHECK = 1.0
 _SHUTDOWN = re.compile(rb'"method"\s*:\s*"shutdown"')
 _EXIT = re.compile(rb'"method"\s*:\s*"exit"')
 _OVERLAP = 64
+_LAST = 4096  # bytes in which the daemon's last message is looked for, to say why it has closed the connection
 
 StartDaemon = Callable[[], object]
 
@@ -41,7 +43,11 @@ def run_bridge(path: Path, start: StartDaemon, stdin: int = 0, stdout: int = 1) 
         print(f"laguna-daemon: {error}", file=sys.stderr)
         return int(getattr(error, "exit_code", 1))
     try:
-        return _Bridge(connection, parent, stdin, stdout).run()
+        bridge = _Bridge(connection, parent, stdin, stdout)
+        code = bridge.run()
+        if code and not bridge.said_exit:
+            print(f"laguna-daemon: {_why(path, bridge.last_words())}", file=sys.stderr)
+        return code
     except KeyboardInterrupt:
         return 130
     finally:
@@ -79,7 +85,9 @@ class _Bridge:
         self._half_closed = False
         self._deadline = float("inf")
         self._seen = b""
-        self._said_shutdown = self._said_exit = False
+        self._said_shutdown = self.said_exit = False
+        self._latest: deque[bytes] = deque()
+        self._kept = 0
 
     def run(self) -> int:
         self._connection.setblocking(False)
@@ -93,15 +101,17 @@ class _Bridge:
         finally:
             with contextlib.suppress(OSError):
                 os.set_blocking(self._stdout, was_blocking)
-        if code and not self._said_exit:
-            print("laguna-daemon: the daemon has gone away; restart the language server.", file=sys.stderr)
         return code
+
+    def last_words(self) -> bytes:
+        """The end of what the daemon has sent."""
+        return b"".join(self._latest)[-_LAST:]
 
     def _finished(self) -> int | None:
         if self._parent.is_gone():
             return 0
         if not self._daemon_open and not self._to_editor:
-            if self._said_exit:
+            if self.said_exit:
                 return 0 if self._said_shutdown else 1
             return 1 if self._editor_open else 0
         if not self._editor_open and time.monotonic() > self._deadline:
@@ -156,7 +166,7 @@ class _Bridge:
         self._send()  # most often there is room: another turn would only cost time
         seen = self._seen[-_OVERLAP:] + data
         self._said_shutdown = self._said_shutdown or _SHUTDOWN.search(seen) is not None
-        self._said_exit = self._said_exit or _EXIT.search(seen) is not None
+        self.said_exit = self.said_exit or _EXIT.search(seen) is not None
         self._seen = seen[-_OVERLAP:]
 
     def _write_editor(self) -> None:
@@ -184,8 +194,15 @@ class _Bridge:
         if data:
             self._to_editor += data
             self._write_editor()
+            self._keep(data)
         else:
             self._daemon_open = False
+
+    def _keep(self, data: bytes) -> None:
+        self._latest.append(data)
+        self._kept += len(data)
+        while self._kept - len(self._latest[0]) >= _LAST:
+            self._kept -= len(self._latest.popleft())
 
     def _close_half(self) -> None:
         """After the editor's last byte the daemon learns that there will be no more."""
@@ -218,3 +235,21 @@ def _dial(path: Path) -> socket.socket:
         connection.close()
         raise
     return connection
+
+
+def _why(path: Path, last: bytes) -> str:
+    """Why there is no connection any more, as far as that can be told."""
+    import json  # needed at an unhappy end only
+
+    with contextlib.suppress(ValueError, LookupError, TypeError):
+        error = json.loads(last.rpartition(b"\r\n\r\n")[2])["error"]
+        if error["data"]["closed"]:
+            return f"{error['message']} Other editors are served as before."
+    try:
+        _dial(path).close()
+    except OSError:
+        return "the daemon has gone away; restart the language server."
+    return (
+        "the daemon runs, but has closed this connection; its log (laguna-daemon logs) says why. "
+        "Restart the language server."
+    )

@@ -88,6 +88,31 @@ async def test_daemon_that_goes_away_fails_the_bridge(stand):
     assert b"the daemon has gone away" in await client.process.stderr.read()
 
 
+@pytest.mark.parametrize(
+    "said", [b"Content-Length: many\r\n\r\n{}", b"hello\r\n" * 40, b"Content-Length: 99999999\r\n\r\n"]
+)
+async def test_an_editor_that_does_not_speak_the_protocol_is_told_so(stand, said):
+    client, other = [await LspClient.spawn(*bridge_command(stand.path)) for _ in range(2)]
+    await client.initialize()
+    client.writer.write(said)
+    assert await client.process.wait() == 1
+    told = (await client.process.stderr.read()).decode()
+    assert "is not the Language Server Protocol" in told and "gone away" not in told
+    assert client.received[-1]["error"]["code"] == -32700 and client.received[-1]["id"] is None
+    await other.initialize()
+    await other.close()
+
+
+async def test_a_connection_that_is_closed_by_a_living_daemon(stand):
+    client = await LspClient.spawn(*bridge_command(stand.path))
+    await client.initialize()
+    (task,) = stand.listener._tasks
+    task.cancel()
+    assert await client.process.wait() == 1
+    told = await client.process.stderr.read()
+    assert b"the daemon runs" in told and b"gone away" not in told
+
+
 async def test_editor_that_speaks_over_a_socket_pair(stand):
     # As Node does: one socket is the bridge's standard input and output.
     ours, theirs = socket.socketpair()

@@ -178,7 +178,7 @@ async def test_pieces_are_looked_for_again_behind_the_users_back(connect, stand,
     monkeypatch.setattr(related, "PATIENCE", 0.0)  # nothing is waited for any more
     assert "on" in await shown()
     async with asyncio.timeout(20):
-        while "dim" not in await shown():
+        while "dim" not in await shown():  # noqa: ASYNC110 - it is the asking that finds it
             await asyncio.sleep(0.02)
     monkeypatch.setattr(related, "USABLE", 0.0)
     assert await shown() == ""
