@@ -45,6 +45,9 @@ class Stored:
     turns: list[ConversationTurn]
 
 
+_PATIENCE_S = 10.0
+
+
 class TalkStore:
     """The file of all conversations. Every method blocks, and raises LagunaError if the file cannot be used.
 
@@ -132,8 +135,19 @@ class TalkStore:
 
     def _open(self) -> sqlite3.Connection:
         if self._opened is None:
-            connection = sqlite3.connect(self._path, timeout=10)
+            connection = sqlite3.connect(self._path, timeout=_PATIENCE_S)
             self._path.chmod(0o600)
+            deadline = time.monotonic() + _PATIENCE_S
+            while not self._prepared(connection):
+                if time.monotonic() > deadline:
+                    raise sqlite3.OperationalError("database is locked")
+                time.sleep(0.02)
+            self._opened = connection
+        return self._opened
+
+    def _prepared(self, connection: sqlite3.Connection) -> bool:
+        """Set a connection up; False while another process does: for the journal's mode SQLite itself does not wait."""
+        try:
             connection.execute("PRAGMA foreign_keys = ON")
             connection.execute("PRAGMA secure_delete = ON")  # what the user deletes is gone from the file too
             connection.execute("PRAGMA journal_mode = WAL")  # the command line reads while the daemon writes
@@ -147,8 +161,11 @@ class TalkStore:
                 )
             connection.executescript(_SCHEMA)
             connection.execute(f"PRAGMA user_version = {_VERSION}")
-            self._opened = connection
-        return self._opened
+        except sqlite3.OperationalError as error:
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                raise
+            return False
+        return True
 
 
 class _Guard:

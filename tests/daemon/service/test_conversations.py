@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -177,6 +179,21 @@ async def test_writers_and_readers_of_two_processes(tmp_path, materials):
     assert len(await one.listed()) == 40
     await one.close()
     await two.close()
+
+
+def test_two_processes_may_open_a_new_file_at_once(tmp_path):
+    def opened(path: Path, together: threading.Barrier) -> int:
+        store = TalkStore(path)
+        together.wait()
+        found = len(store.listed())
+        store.close()
+        return found
+
+    with ThreadPoolExecutor(8) as pool:
+        for number in range(100):
+            together = threading.Barrier(8)
+            path = tmp_path / f"{number}.sqlite"
+            assert list(pool.map(opened, [path] * 8, [together] * 8)) == [0] * 8
 
 
 # Tasks
