@@ -85,6 +85,35 @@ async def test_a_closing_bracket_of_the_editor_is_not_doubled(connect, stand, tm
     assert len(stand.service.completed) == 1
 
 
+async def test_what_is_picked_in_the_menu_counts_as_written(connect, stand, tmp_path):
+    stand.service.completion = "(value)"
+    client, uri = await opened(connect, tmp_path, "😋 pri")
+    picked = {"range": edit((0, 3), (0, 6), "")["range"], "text": "println"}
+    context = {"triggerKind": 2, "selectedCompletionInfo": picked}
+    found = await client.request("textDocument/inlineCompletion", {**inline(uri, 0, 6), "context": context})
+    (item,) = found["items"]
+    assert (item["insertText"], item["range"]) == ("println(value)", picked["range"])
+    (asked,) = stand.service.completed
+    assert (asked.prefix, asked.suffix) == ("😋 println", "")
+    # Once it is accepted, the rest is there at once.
+    client.change(uri, 2, edit((0, 3), (0, 6), "println"))
+    assert await suggested(client, uri, 0, 10) == "(value)"
+    assert len(stand.service.completed) == 1
+
+
+@pytest.mark.parametrize("start", [(0, 3), (1, 3), (7, 7)])
+async def test_a_pick_elsewhere_is_passed_over(connect, stand, tmp_path, start):
+    client, uri = await opened(connect, tmp_path, "x\nab")
+    context = {
+        "triggerKind": 2,
+        "selectedCompletionInfo": {"range": edit(start, start, "")["range"], "text": "println"},
+    }
+    found = await client.request("textDocument/inlineCompletion", {**inline(uri, 1, 1), "context": context})
+    assert found["items"] == [] and stand.service.completed == []
+    found = await client.request("textDocument/inlineCompletion", {**inline(uri, 1, 2), "context": context})
+    assert found["items"][0]["range"]["end"] == {"line": 1, "character": 2}
+
+
 async def test_the_next_suggestion_is_prepared(connect, stand, tmp_path):
     stand.service.completion = "1"
     client, uri = await opened(connect, tmp_path, "x = ", prefetch=True)

@@ -59,8 +59,12 @@ class Completion:
 
         Neovim takes an empty list as "show nothing", and None as "leave what is shown".
         """
-        automatic = params.context.trigger_kind == types.InlineCompletionTriggerKind.Automatic
-        return self._inline(self._take(params.text_document.uri, params.position, automatic))
+        context = params.context
+        automatic = context.trigger_kind == types.InlineCompletionTriggerKind.Automatic
+        picked = None
+        if (info := context.selected_completion_info) is not None and "\n" not in info.text:
+            picked = Place(info.range.start.line, info.range.start.character), info.text
+        return self._inline(self._take(params.text_document.uri, params.position, automatic, picked))
 
     def listed(self, params: types.CompletionParams) -> Awaitable[types.CompletionList]:
         """The same suggestion as an item of the editor's completion menu."""
@@ -110,14 +114,17 @@ class Completion:
             if suggestion is not None and event.accepted_length is not None:
                 self.counts[f"accepted by {acceptance.part_of(suggestion.text, event.accepted_length)}"] += 1
 
-    def _take(self, uri: str, position: types.Position, automatic: bool) -> Question | None:
+    def _take(
+        self, uri: str, position: types.Position, automatic: bool, picked: tuple[Place, str] | None = None
+    ) -> Question | None:
         document = self._documents.get(uri)
         settings = self._configuration.settings.completion
         if document is None or not settings.enabled:
             return None
         self.changed(uri)  # a new request supersedes the one before: not every client cancels it
         turn = self._turns[uri] = next(self._numbers)
-        question = self._suggester.question(document, Place(position.line, position.character), turn, automatic)
+        place = Place(position.line, position.character)
+        question = self._suggester.question(document, place, turn, automatic, picked)
         site = question.site
         if automatic and not trigger.wanted(site.before, site.rest, document.language, settings.languages):
             self.counts["not wanted"] += 1
@@ -132,10 +139,9 @@ class Completion:
             return None
         if not found.text:
             return types.InlineCompletionList(items=[])
-        position = types.Position(question.place.line, question.place.column)
-        item = types.InlineCompletionItem(
-            insert_text=found.text, range=types.Range(position, position), command=_on_accept(found)
-        )
+        start, end = (types.Position(place.line, place.column) for place in (question.start, question.place))
+        text = question.selected + found.text  # an editor shows nothing that does not begin with what is picked
+        item = types.InlineCompletionItem(insert_text=text, range=types.Range(start, end), command=_on_accept(found))
         return types.InlineCompletionList(items=[item])
 
     async def _listed(self, question: Question | None) -> types.CompletionList:

@@ -28,12 +28,18 @@ _MEASURED = 200  # lines by which the indentation is judged
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A place in a document where text is wanted, as it was when the request came."""
+    """A place in a document where text is wanted, as it was when the request came.
+
+    ``selected`` is what the user has picked in the editor's own menu and not accepted yet: the text counts as if it
+    stood there already, from ``start`` up to ``place``.
+    """
 
     uri: str
     turn: int
     document: Document
     place: Place
+    start: Place
+    selected: str
     site: filters.Site
     prefix: str
     suffix: str
@@ -51,13 +57,21 @@ class Suggester:
         self._configuration = configuration
         self.related = Related(documents)
 
-    def question(self, document: Document, wanted: Place, turn: int, automatic: bool) -> Question:
-        """Take down what stands around a place now: the document may change in the next moment."""
+    def question(
+        self, document: Document, wanted: Place, turn: int, automatic: bool, picked: tuple[Place, str] | None = None
+    ) -> Question:
+        """Take down what stands around a place now: the document may change in the next moment.
+
+        ``picked``: where what is picked in a menu begins, and its text.
+        """
         line, index = document.locate(wanted)
         lines = document.lines
+        start, selected = index, ""
+        if picked is not None and (place := document.locate(picked[0]))[0] == line and place[1] <= index:
+            start, selected = place[1], picked[1]
         first = max(0, line - _ABOVE)
         site = filters.Site(
-            before=document.valid(lines[line][:index]),
+            before=document.valid(lines[line][:start]) + selected,
             rest=document.valid(lines[line][index : content_length(lines[line])]),
             above=tuple(document.valid(text[: content_length(text)]) for text in lines[first:line]),
             below=tuple(document.valid(text[: content_length(text)]) for text in lines[line + 1 : line + 1 + _BELOW]),
@@ -69,8 +83,10 @@ class Suggester:
             turn=turn,
             document=document,
             place=document.place(line, index),
+            start=document.place(line, start),
+            selected=selected,
             site=site,
-            prefix=document.valid(window.lines_before(lines, line, index, PREFIX_CHARS)),
+            prefix=document.valid(window.lines_before(lines, line, start, PREFIX_CHARS)) + selected,
             suffix=document.valid(window.lines_after(lines, line, index, SUFFIX_CHARS)),
             automatic=automatic,
         )
