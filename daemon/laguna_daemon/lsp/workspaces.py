@@ -4,6 +4,8 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from laguna_daemon.service.roots import is_too_wide
+
 REMEMBERED = 1024
 FindRoot = Callable[[Path], Path | None]
 
@@ -34,7 +36,7 @@ class Workspaces:
         self._holders.clear()
 
     def containing(self, path: Path) -> Path | None:
-        """The nearest folder that contains `path` (real paths), or None."""
+        """The nearest folder that contains `path` (real paths), or None; never the home folder or `/`."""
         if path not in self._holders:
             if len(self._holders) >= REMEMBERED:
                 self._holders.clear()
@@ -44,6 +46,8 @@ class Workspaces:
     def _holder(self, path: Path) -> Path | None:
         real = Path(os.path.realpath(path))
         holders = [folder for folder in self._folders.values() if real.is_relative_to(folder)]
+        # An editor may be opened in the home folder: that is where somebody works, not what is to be read.
+        holders = [folder for folder in holders if not is_too_wide(folder)]
         return max(holders, key=lambda folder: len(folder.parts), default=None)
 
     def root_of(self, path: Path | None) -> Path | None:

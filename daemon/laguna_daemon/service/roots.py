@@ -51,8 +51,13 @@ def find(folder: Path, named: bool, force: bool = False) -> Path:
 
 def check(root: Path, force: bool) -> None:
     """Refuse the roots that nobody means: the home folder and ``/``."""
-    if not force and root in (Path("/"), Path.home().resolve()):
+    if not force and is_too_wide(root):
         raise RepositoryError(f"Refusing to read all of {root}.", "Name a project's folder, or repeat with --force.")
+
+
+def is_too_wide(root: Path) -> bool:
+    """Whether a root (a real path) is the home folder or ``/``."""
+    return root in (Path("/"), Path.home().resolve())
 
 
 def selection(root: Path, settings: ContextSettings) -> tuple[Selection, tuple[str, ...]]:

@@ -221,6 +221,22 @@ async def test_superseded_completions_stop_in_the_engine(slow, editor, repo):
     idle(slow)
 
 
+@pytest.mark.parametrize("root", ["gone", "lamp.py", "home"])
+async def test_a_root_that_cannot_be_read_is_named_and_suggestions_come(slow, editor, repo, root):
+    client = await editor(slow)
+    folder = slow.folder if root == "home" else repo / root
+    await client.initialize(folder)
+    await ready(client)
+    asked = await client.answer(client.start("laguna/chat", {"text": "Q"}))
+    assert asked["error"]["code"] == -32803 and asked["error"]["data"]["exitCode"] == 3
+    assert str(folder) in asked["error"]["message"]
+    probe(slow).answers({"when": "<CURSOR>", "answer": "self.lit"})
+    uri = (folder / "new.py").as_uri()
+    client.open(uri, "from lamp import Lamp\nx = ")
+    found = await client.request("textDocument/inlineCompletion", inline(uri, 1, 4))
+    assert found["items"][0]["insertText"] == "self.lit"
+
+
 async def test_killed_daemon_fails_its_bridges_and_leaves_no_engine(home, editor, repo):
     clients = [await editor(home), await editor(home)]
     for client in clients:

@@ -7,6 +7,7 @@ import logging
 import stat
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -405,6 +406,60 @@ async def test_chat_serves_from_the_root_that_contains_the_document(connect, sta
     client.notify("workspace/didChangeWorkspaceFolders", {"event": event})
     assert await root_for(inner / "a") == str(outer)
     assert await root_for(elsewhere / "a") == str(elsewhere)
+
+
+FOREIGN = [
+    "untitled:x",
+    "vscode-vfs://github/owner/repo",
+    "file://server/share",
+    "file:relative",
+    "",
+    "%",
+    "file:///a%00b",
+]
+
+
+@pytest.mark.parametrize(
+    ("roots", "expected"),
+    [
+        ({"workspaceFolders": None, "rootUri": None, "rootPath": None}, "git"),
+        ({"workspaceFolders": None}, "git"),
+        ({"workspaceFolders": []}, "git"),
+        ({"workspaceFolders": FOREIGN}, "git"),
+        ({"rootUri": "untitled:x", "workspaceFolders": None}, "git"),
+        ({"rootPath": "relative", "workspaceFolders": None}, "git"),
+        ({"rootUri": "{sub}", "workspaceFolders": []}, "sub"),
+        ({"rootUri": "{sub}"}, "sub"),
+        ({"rootPath": "{path}"}, "sub"),
+        ({"rootUri": "{top}", "workspaceFolders": ["{sub}/"]}, "sub"),
+        ({"workspaceFolders": ["{top}", "{sub}", "{sub}/", *FOREIGN]}, "sub"),
+        ({"workspaceFolders": ["{sub}/gone", "{sub}/a.py", "{top}"]}, "top"),
+    ],
+)
+async def test_roots_as_clients_give_them(connect, stand, tmp_path, roots, expected):
+    top = tmp_path / "a b é#1"
+    sub = top / "sub"
+    sub.mkdir(parents=True)
+    (sub / "a.py").write_text("")
+    await asyncio.to_thread(subprocess.run, ["git", "init", "-q", str(top)], check=True)
+
+    def filled(value: Any) -> Any:
+        if isinstance(value, list):
+            return [{"uri": filled(each), "name": "n"} for each in value]
+        return value and value.format(top=top.as_uri(), sub=sub.as_uri(), path=sub)
+
+    client = await connect()
+    given = {name: filled(value) for name, value in roots.items()}
+    await client.request("initialize", {"processId": None, "rootUri": None, "capabilities": {}, **given})
+    client.notify("initialized", {})
+    uri = (sub / "other.py").as_uri()
+    client.open(uri, "x = ")
+    await client.request("textDocument/inlineCompletion", inline(uri, 0, 4))
+    root = sub if expected == "sub" else top
+    assert stand.service.completed[-1].root == str(root)
+    assert stand.service.completed[-1].path == (sub / "other.py").relative_to(root).as_posix()
+    await client.request("laguna/chat", {"text": "why?", "references": [{"uri": uri}]})
+    assert stand.service.asked[-1].root == str(root)
 
 
 async def test_failure_says_what_to_do(connect, stand):

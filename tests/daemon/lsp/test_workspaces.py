@@ -33,6 +33,18 @@ def test_a_name_that_starts_alike_is_another_folder(tmp_path):
     assert workspaces.root_of(tmp_path / "app2" / "a.py") is None
 
 
+def test_nobody_means_the_home_folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    project = tmp_path / "project"
+    subprocess.run(["git", "init", "-q", str(project)], check=True)
+    workspaces = Workspaces(find_root)
+    for folder in (tmp_path, Path("/")):
+        workspaces.add(folder)
+    assert workspaces.root_of(project / "a.py") == project
+    assert workspaces.root_of(tmp_path / "notes.txt") is None
+    assert workspaces.root_of(None) == tmp_path  # whoever asks about it is told why it is refused
+
+
 def test_links_are_followed(tmp_path):
     real, link = tmp_path / "real", tmp_path / "link"
     real.mkdir()
