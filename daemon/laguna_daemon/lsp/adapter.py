@@ -12,6 +12,7 @@ import inspect
 import itertools
 import json
 import logging
+import socket
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from typing import Any, cast
@@ -305,6 +306,16 @@ class Peer:
             self._protocol._fail(None, ResponseError(Code.PARSE_ERROR, said, {"closed": True}))
         except OSError:
             _log.debug("connection lost")
+
+    @property
+    def connection(self) -> socket.socket | None:
+        """The stream's socket, if it has one."""
+        found: socket.socket | None = self._writer.get_extra_info("socket")
+        return found
+
+    def abort(self) -> None:
+        """Break the stream off: `run` ends."""
+        self._writer.transport.abort()
 
     async def aclose(self) -> None:
         """Cancel what is running, wait until it has let go, and close the stream."""

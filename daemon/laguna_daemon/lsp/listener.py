@@ -5,12 +5,12 @@ import importlib
 import logging
 import os
 import socket
-import struct
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laguna_context.git import find_root
 from laguna_daemon.errors import LagunaError
+from laguna_daemon.lsp.editor_process import peer
 from laguna_daemon.lsp.ports import ServicePort
 from laguna_daemon.lsp.workspaces import FindRoot
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 BACKLOG = 64
-_CREDENTIALS = struct.Struct("3i")  # pid, uid, gid: ucred of unix(7)
 
 
 class Listener:
@@ -96,5 +95,4 @@ async def listen(service: ServicePort, path: Path) -> Listener:
 
 
 def _is_ours(connection: socket.socket) -> bool:
-    raw = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
-    return _CREDENTIALS.unpack(raw)[1] in (os.getuid(), 0)
+    return peer(connection)[1] in (os.getuid(), 0)

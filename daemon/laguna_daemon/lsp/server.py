@@ -10,6 +10,7 @@ from lsprotocol import types
 from laguna_daemon import __version__
 from laguna_daemon.lsp.adapter import Peer, choose_encoding
 from laguna_daemon.lsp.configuration import Configuration
+from laguna_daemon.lsp.editor_process import EditorProcess
 from laguna_daemon.lsp.features.actions import OPTIONS, Actions
 from laguna_daemon.lsp.features.chat import Chat
 from laguna_daemon.lsp.features.commands import Commands
@@ -69,6 +70,7 @@ class Session:
         self._context = ContextAccount(service, locator)
         self._conversations = ConversationList(service, locator)
         self._status = StatusReport(service, self._peer)
+        self._editor = EditorProcess(self._peer.abort)
         self._watching: asyncio.Task[None] | None = None
         self._register()
 
@@ -81,6 +83,7 @@ class Session:
             self._service.buffers.drop(self.id)
             if self._watching is not None:
                 self._watching.cancel()
+            self._editor.close()
             self._configuration.close()
             self.completion.close()
             await self._peer.aclose()
@@ -121,6 +124,7 @@ class Session:
     def _initialize(self, params: types.InitializeParams, capabilities: types.ServerCapabilities) -> None:
         if params.client_info is not None:
             self.client = f"{params.client_info.name} {params.client_info.version or ''}".rstrip()
+        self._editor.watch(params.process_id, self._peer.connection)
         self.documents.encoding = Encoding(choose_encoding(params.capabilities))
         self._configuration.initialize(params)
         for folder in _folders(params):

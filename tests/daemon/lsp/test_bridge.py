@@ -148,23 +148,25 @@ async def test_bridge_killed_with_sigkill(stand):
 
 # An editor that starts the bridge, asks a question, says where the bridge is, and waits to be killed. A second process
 # holds the bridge's input open, as a shell or a plugin host may: the pipe alone would not tell of the editor's death.
+# With a wrapper, the bridge's parent lives on, too: the editor says which process it is.
 EDITOR = """
     import os, subprocess, sys, time
     reading, writing = os.pipe()
-    bridge = subprocess.Popen(sys.argv[2:], stdin=reading, stdout=subprocess.PIPE)
+    wrapper = ["sh", "-c", '"$@"; true', "sh"] if sys.argv[1] == "wrapped" else []
+    bridge = subprocess.Popen([*wrapper, *sys.argv[2:]], stdin=reading, stdout=subprocess.PIPE)
     quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "pass_fds": [writing]}
-    holder = subprocess.Popen(["sleep", "60"], **quiet) if sys.argv[1] == "held" else None
+    holder = subprocess.Popen(["sleep", "60"], **quiet) if sys.argv[1] != "closed" else None
     with open(writing, "wb", closefd=False) as pipe:
-        pipe.write(sys.stdin.buffer.read())
+        pipe.write(sys.stdin.buffer.read().replace(b"1234567", b"%7d" % os.getpid()))
     print(bridge.pid, holder.pid if holder else 0, flush=True)
     time.sleep(60)
 """
 
 
-@pytest.mark.parametrize("pipe", ["closed", "held"])
+@pytest.mark.parametrize("pipe", ["closed", "held", "wrapped"])
 async def test_editor_killed_with_sigkill(stand, pipe):
     stand.service.hold = True
-    initialize = {"capabilities": {}, "processId": None, "rootUri": None}
+    initialize = {"capabilities": {}, "processId": 1234567, "rootUri": None}
     messages = encode(
         {"id": 1, "method": "initialize", "params": initialize},
         {"method": "initialized", "params": {}},
@@ -192,6 +194,17 @@ async def test_editor_killed_with_sigkill(stand, pipe):
     finally:
         if holder_pid:
             os.kill(holder_pid, signal.SIGKILL)
+
+
+async def test_a_process_that_is_not_the_editor_is_not_watched(stand):
+    other = await asyncio.create_subprocess_exec("sleep", "60")
+    client = await LspClient.spawn(*bridge_command(stand.path))
+    await client.request("initialize", {"processId": other.pid, "rootUri": None, "capabilities": {}})
+    other.kill()
+    await other.wait()
+    client.notify("initialized", {})
+    await client.settle()
+    await client.close()
 
 
 async def test_starts_the_daemon_when_nobody_listens(stand, tmp_path):
