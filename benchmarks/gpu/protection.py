@@ -67,9 +67,8 @@ class Bench:
             options.scheduled,
             options.overlay,
         )
-        # Completions of the size asked for, whatever an editor would send; and nothing that was not asked for.
+        # Completions of the size asked for, whatever an editor would send.
         self.home.env["LAGUNA_COMPLETION__PREFIX_CHARS"] = "100000"
-        self.home.env["LAGUNA_WARM__AUTOMATIC"] = "false"
         self.ruler = rig.Ruler(self.home)
         self.repos = [options.work / f"repository-{number}" for number in range(3)]
         self.chance = random.Random(11)
@@ -82,6 +81,8 @@ class Bench:
         self.record("launch", argv=self.ruler.launch.argv, offload_gib=self.ruler.launch.offload_gib)
         self.home.run("start")
         for number, root in enumerate(self.repos):
+            if root.exists():
+                continue  # from a run before, whose daemon may still be running
             tokens = rig.repository(root, self.options.tokens, QUESTION, self.ruler, seed=number + 1)
             self.record("repository", number=number, tokens=tokens)
         status = self.home.json("start", "--wait", "--json")
@@ -122,8 +123,9 @@ class Bench:
         self._sample(row, first)
         return usage
 
-    async def direct(self, row: str, ids: list[int], output: int = 4) -> float:
-        """The same kind of request on the engine's own socket."""
+    async def direct(self, row: str, ids: list[int], output: int = 4, ids_back: bool = True) -> float:
+        """The same kind of request on the engine's own socket; vLLM sends the answer's ids back only together with
+        the prompt's."""
         self._check_time()
         body = {
             "prompt": ids,
@@ -132,6 +134,7 @@ class Bench:
             "stream": True,
             "stream_options": {"include_usage": True},
             "priority": 1,
+            "return_token_ids": ids_back,
         }
         content = orjson.dumps(body)
         headers = {"content-type": "application/json"}
@@ -254,6 +257,8 @@ async def question(bench: Bench) -> None:
         await bench.ask("warm question, daemon", 0, bench.question())
         ids = space.prompt(bench.question(), thinking=thinking).ids.tolist()
         await bench.direct("warm question, direct", ids)
+        ids = space.prompt(bench.question(), thinking=thinking).ids.tolist()
+        await bench.direct("warm question, direct, no ids back", ids, ids_back=False)
     space.close()
     by = {row: statistics.median(values) for row, values in bench.samples.items()}
     added = by["warm question, daemon"] - by["warm question, direct"]

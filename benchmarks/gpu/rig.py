@@ -20,8 +20,7 @@ from typing import Any
 import laguna_config
 import psutil
 
-HERE = Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parents[1] / "tests"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "tests"))
 
 from laguna_context import frames
 from laguna_context.workspace import Workspace
@@ -31,6 +30,7 @@ from laguna_daemon.engine.profile import load_profile
 from laguna_daemon.service.materials import Materials
 from support.laguna_tokenizer import write_model
 
+HERE = Path(__file__).resolve().parent
 PROFILE = "one-gpu"
 POOL_BYTES = int(7.52 * 2**30)  # what four 24 GB cards leave for KV memory, with the draft
 GPU_PROFILE = """\

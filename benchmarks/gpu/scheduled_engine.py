@@ -1,4 +1,4 @@
-"""An engine that schedules and keeps its KV cache as vLLM does, and computes nothing: for policies at full size, no GPU.
+"""An engine that schedules and keeps its KV cache as vLLM does, and computes nothing: for policies at full size.
 
 vLLM's own scheduler, KV cache manager and offloading connector decide what runs, what is preempted, what comes from the
 cache and what is evicted, in a pool of the four-card size with Laguna's KV groups. Steps take the time that one H200
@@ -6,7 +6,7 @@ was measured to need (`Times`); text is one word. The HTTP side answers what the
 
     PYTHONPATH=<vLLM 0.25.1's files> python scheduled_engine.py --uds S.sock [--kv-offloading-size GiB] [...]
 
-Flags that it does not know are passed over, so that it can stand in for vLLM's command line. `--speed 10` runs ten times
+Flags that it does not know are passed over: it stands in for vLLM's command line. `--speed 10` runs ten times
 faster. `GET /log` gives every request: tokens, cached, priority, times, and how often it was preempted.
 """
 
@@ -48,7 +48,7 @@ WORD = " word"
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds of one step on one H200 with Laguna S 2.1 INT4 and DFlash, fitted to benchmarks/gpu/results: 190,000 tokens
+    """Seconds of one step on one H200 with Laguna S 2.1 INT4 and DFlash, fitted to the rows in results: 190,000 tokens
     in steps of 2,048 take 19 s, the last ones about twice as long as the first; a decoded token at 190,000 takes 25 ms;
     host memory is read at about 20 GB/s."""
 
@@ -301,9 +301,7 @@ class Engine:
         params = SamplingParams(max_tokens=body.get("max_tokens") or 16, temperature=0, ignore_eos=True)
         name = f"cmpl-{self._count}"
         await asyncio.sleep(self.core.times.api * len(ids) / 190_000 / self.core.options.speed)
-        request = Request(
-            name, ids, params, None, priority=body.get("priority") or 0, block_hasher=self.core._hasher
-        )
+        request = Request(name, ids, params, None, priority=body.get("priority") or 0, block_hasher=self.core._hasher)
         job = Job(request, asyncio.Queue(), asyncio.get_running_loop(), arrived)
         self.core.add(job)
         back = ids if body.get("return_token_ids") else None

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import math
 import os
+import time
 from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+
+BUSY_S = 120.0
 
 
 class Barrier:
@@ -28,6 +32,11 @@ class Barrier:
         self._numbers = itertools.count()
         self._waiting: dict[str, asyncio.Future[None]] = {}
         self._live = False
+        self._asked = -math.inf
+
+    def busy(self) -> bool:
+        """Whether somebody waited within the last minutes. For any thread."""
+        return time.monotonic() - self._asked < BUSY_S
 
     def live(self, yes: bool) -> None:
         """Whether events are being followed; while they are not, nobody waits."""
@@ -40,6 +49,7 @@ class Barrier:
     async def wait(self, within: float) -> bool:
         """True once the consumer of the watch has taken in all events of writes made before this call; False if that
         did not happen `within` seconds, or events are not followed."""
+        self._asked = time.monotonic()
         if not self._live:
             return False
         name = f"{os.getpid()}-{next(self._numbers)}"
