@@ -244,7 +244,7 @@ def _abort_times(log: list[dict[str, Any]], text: str, sent: list[float], tokeni
     for entry in log:
         if not entry["aborted"]:
             continue
-        said = re.search(r"L(\d{5})(\w*)<CURSOR>", tokenizer.decode(entry["tail"]).decode("utf-8", "replace"))
+        said = re.search(r"L(\d{5})(\w*)(?:<CURSOR>|\Z)", tokenizer.decode(entry["tail"]).decode("utf-8", "replace"))
         if said is None:
             continue
         after = int(said[1]) * WIDTH + 6 + len(said[2])  # keystrokes before the prompt was made

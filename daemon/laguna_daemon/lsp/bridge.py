@@ -20,6 +20,7 @@ HIGH_WATER = 4 * 1024 * 1024  # bytes waiting for one side before the other is n
 CONNECT_TIMEOUT = 10.0
 LAST_WORDS = 2.0  # seconds the daemon gets to answer after the editor has closed its pipe
 PARENT_CHECK = 1.0
+DYING = 0.3  # seconds: a process that is killed loses its sockets one after the other
 
 _SHUTDOWN = re.compile(rb'"method"\s*:\s*"shutdown"')
 _EXIT = re.compile(rb'"method"\s*:\s*"exit"')
@@ -245,6 +246,7 @@ def _why(path: Path, last: bytes) -> str:
         error = json.loads(last.rpartition(b"\r\n\r\n")[2])["error"]
         if error["data"]["closed"]:
             return f"{error['message']} Other editors are served as before."
+    time.sleep(DYING)
     try:
         _dial(path).close()
     except OSError:

@@ -78,7 +78,7 @@ async def test_an_editor_starts_the_daemon_and_gets_answers(home, editor, repo):
     assert home.daemon_pid()
     probe(home).answers(
         {"when": "What is this?", "answer": "A lamp.\nYes."},
-        {"when": "<CURSOR>", "answer": "self.lit = False"},
+        {"when": "def off(self):", "answer": "self.lit = False"},
     )
     result = await client.request("laguna/chat", {"text": "What is this?", "partialResultToken": "t"})
     assert result["text"] == "A lamp.\nYes."
@@ -207,7 +207,7 @@ async def test_superseded_completions_stop_in_the_engine(slow, editor, repo):
     client = await editor(slow)
     await client.initialize(repo)
     await ready(client)
-    probe(slow).answers({"when": "<CURSOR>", "answer": LONG})
+    probe(slow).answers({"when": "# lamp.py\nx = ", "answer": LONG})
     uri = (repo / "lamp.py").as_uri()
     client.open(uri, "x = ")
     ids = []
@@ -230,7 +230,7 @@ async def test_a_root_that_cannot_be_read_is_named_and_suggestions_come(slow, ed
     asked = await client.answer(client.start("laguna/chat", {"text": "Q"}))
     assert asked["error"]["code"] == -32803 and asked["error"]["data"]["exitCode"] == 3
     assert str(folder) in asked["error"]["message"]
-    probe(slow).answers({"when": "<CURSOR>", "answer": "self.lit"})
+    probe(slow).answers({"when": "# new.py\nfrom lamp", "answer": "self.lit"})
     uri = (folder / "new.py").as_uri()
     client.open(uri, "from lamp import Lamp\nx = ")
     found = await client.request("textDocument/inlineCompletion", inline(uri, 1, 4))

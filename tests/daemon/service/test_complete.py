@@ -26,7 +26,7 @@ def test_what_came_in_time_is_the_answer(make_home):
     home = make_home("--decode-speed", "10", LAGUNA_COMPLETION__TIMEOUT="2")
     home.json("start", "--wait", "--json")
     probe = Probe(home.runtime / "engine.sock")
-    probe.answers({"when": "<CURSOR>", "answer": "a = 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + 9\n    " * 20})
+    probe.answers({"when": "# a.py\ndef f():", "answer": "a = 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + 9\n    " * 20})
     found = complete(home)
     assert found["usage"]["finish_reason"] == "timeout"
     assert found["text"].startswith("a = 1") and found["usage"]["output_tokens"] < 64
@@ -37,7 +37,7 @@ def test_the_engine_stops_with_the_construct(make_home):
     home = make_home()
     home.json("start", "--wait", "--json")
     probe = Probe(home.runtime / "engine.sock")
-    probe.answers({"when": "<CURSOR>", "answer": "return 1\n\ndef g():\n" + "    x = 2\n" * 200})
+    probe.answers({"when": "# a.py\ndef f():", "answer": "return 1\n\ndef g():\n" + "    x = 2\n" * 200})
     found = complete(home, max_tokens=200)
     assert found["usage"]["finish_reason"] == "stop" and found["usage"]["output_tokens"] < 40
     assert found["text"].startswith("return 1\n")

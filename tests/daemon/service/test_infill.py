@@ -29,7 +29,7 @@ BLOCK = 16  # tokens of a cache block on a GPU
 
 def materials(model: Path, **changes: Any) -> Materials:
     settings = Settings(engine={"command": [sys.executable, "-c", "pass"], "model": model})
-    profile = load_profile("cpu").model_copy(update=changes)
+    profile = load_profile("cpu").model_copy(update={"fim": None, **changes})
     return Materials(build_launch(profile, settings, None, Path("/nowhere/engine.sock")))
 
 
@@ -111,6 +111,14 @@ def test_infill_by_the_tokens_of_the_profile(laguna_model, words):
         text(found, ids)
         == f"{controls[0]}\nend{controls[1]}-- b.lua\ny = 1\n\n-- a.lua\nx = {controls[0]}{controls[2]}"
     )
+
+
+def test_the_default_without_gpus_continues_the_text(laguna_model, words):
+    found = materials(laguna_model, fim=load_profile("cpu").fim)
+    asked = request("    x = ", snippets=[Snippet(path="lamp.py", text="class Lamp:")])
+    said = text(found, build(found, asked, SETTINGS, None))
+    assert said.startswith("# lamp.py\nclass Lamp:\n\n# src/values.py\n")
+    assert said.endswith(f"{LINES[1499]}    x = ") and LINES[1500] not in said
 
 
 def test_a_form_whose_tokens_are_missing_is_asked_in_words(laguna_model, caplog):

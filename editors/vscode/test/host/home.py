@@ -55,6 +55,10 @@ def main() -> None:
     (model / "config.json").write_text(json.dumps(SHAPE))
     command = [sys.executable, str(FAKE_ENGINE), "--decode-speed", "400"]
     home.env |= {"LAGUNA_ENGINE__COMMAND": json.dumps(command), "LAGUNA_ENGINE__MODEL": str(model)}
+    # Asked in words, so that the rules for answers can tell suggestions from questions.
+    profile = home.folder / "config" / "laguna-daemon" / "profiles" / "cpu.toml"
+    profile.parent.mkdir(parents=True)
+    profile.write_text("fim = false\n")
     files = {"lamp.py": LAMP, "README.md": "# Lamp\n", "docs/notes on dimming.md": "Slowly.\n"}
     lamp = repository(home.folder / "lamp", files)
     oven = repository(home.folder / "my oven é#1", {"oven.py": OVEN, "README.md": "# Oven\n"})
