@@ -7,7 +7,7 @@ import numpy as np
 from laguna_context.tokens import Ids, Tokenizer
 
 _KEPT = 8
-_LONG = 1000  # characters behind a kept beginning after which a longer one is looked for
+_LONG = 400  # characters behind a kept beginning after which a longer one is looked for
 _TAIL = 80  # characters at the end that typing changes
 _FAILURES = 3
 _NONE: Ids = np.empty(0, dtype=np.uint32)
