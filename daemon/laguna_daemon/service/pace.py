@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import statistics
 from collections import deque
 
 TARGET_S = 0.5  # aim of one segment where a prompt costs little to send
+_LONGEST_S = 2.0  # and the most where it costs much: somebody watches the progress
 _FIRST = 1024
 _SMALLEST = 256
 _FIXED = 1.3e-6
 """Seconds per prompt token, before any was measured: 0.25 s at 190,000 tokens through vLLM's server on one H200."""
-_FIXED_SHARE = 1 / 8
+_FIXED_SHARE = 1 / 10
 _LONG = 4096  # a touch shorter than this says more about one step than about its prompt
 _REMEMBERED = 4
 
@@ -18,8 +20,8 @@ class Pace:
     """Segment sizes from the times seen, in tokens; shared by all prefills of one engine.
 
     Each segment sends, reads and looks up the whole prompt again, which costs ``fixed`` seconds per token of it and is
-    seen alone in touches, which compute nothing. A segment aims at ``target_s``, but is never so short that more than
-    ``share`` of its time goes into that.
+    seen alone in touches, which compute nothing. A segment aims at ``target_s``, but is not so short that more than
+    ``share`` of its time goes into that, until it would take two seconds.
     """
 
     def __init__(self, target_s: float = TARGET_S, first: int = _FIRST, share: float = _FIXED_SHARE) -> None:
@@ -49,11 +51,12 @@ class Pace:
         if not self._seen:
             return self._first
         fixed = self.fixed(start)
-        wanted = max(self._target - fixed, fixed * (1 / self._share - 1)) / self._each()
+        computing = min(max(self._target - fixed, fixed * (1 / self._share - 1)), max(fixed, _LONGEST_S - fixed))
+        wanted = computing / self._each()
         last = self._seen[-1][1]
         return int(min(max(wanted, last / 2, _SMALLEST), last * 2))
 
     def _each(self) -> float:
-        """Seconds for one token computed, of late."""
-        computing = sum(max(seconds - self.fixed(end), seconds / 4) for end, _, seconds in self._seen)
-        return computing / sum(tokens for _, tokens, _ in self._seen)
+        """Seconds for one token computed, of late; the first request of an engine can take ten times as long."""
+        found = (max(seconds - self.fixed(end), seconds / 4) / tokens for end, tokens, seconds in self._seen)
+        return statistics.median_low(found)

@@ -12,20 +12,21 @@ Each = Callable[[int], float]
 
 def warm_up(
     prompt: int, fixed: float, each: Each, noise: float = 0.0, touched: bool = False
-) -> tuple[float, list[int]]:
-    """Seconds and segment sizes of a warm-up on an engine of these costs, as `Pace` cuts it."""
+) -> tuple[list[float], list[int]]:
+    """Seconds and sizes of the segments of a warm-up on an engine of these costs, as `Pace` cuts it."""
     pace, chance = Pace(), random.Random(3)
     if touched:
         for _ in range(3):
             pace.touched(prompt, fixed * prompt * (1 + chance.random()))
-    start, seconds, sizes = 0, 0.0, []
+    start, times, sizes = 0, [], []
     while start < prompt:
         size = min(pace.size(start), prompt - start)
         took = (fixed * (start + size) + each(start) * size) * (1 + noise * chance.uniform(-1, 1))
         pace.saw(start + size, size, took)
-        start, seconds = start + size, seconds + took
+        start += size
+        times.append(took)
         sizes.append(size)
-    return seconds, sizes
+    return times, sizes
 
 
 def growing(start: int) -> float:
@@ -36,10 +37,9 @@ def growing(start: int) -> float:
 @pytest.mark.parametrize("noise", [0.0, 0.2])
 @pytest.mark.parametrize(("touched", "fixed_s"), [(False, 0.25), (True, 0.1), (True, 0.4)])
 def test_the_fixed_cost_of_long_prompts_stays_a_small_share(noise: float, touched: bool, fixed_s: float) -> None:
-    seconds, sizes = warm_up(190_000, fixed_s / 190_000, growing, noise, touched)
-    assert seconds <= 1.2 * sum(growing(start) for start in range(190_000))
-    longest = max(size * growing(190_000) for size in sizes)
-    assert longest < max(0.5, 8 * fixed_s) * 2, "and no segment is longer than that needs"
+    times, _ = warm_up(190_000, fixed_s / 190_000, growing, noise, touched)
+    assert sum(times) <= 1.2 * sum(growing(start) for start in range(190_000))
+    assert max(times) < 3, "and no segment is longer than somebody likes to wait"
 
 
 def test_a_cost_that_grows_with_the_prompt_is_not_taken_for_a_fixed_one() -> None:
