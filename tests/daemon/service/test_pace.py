@@ -39,7 +39,7 @@ def growing(start: int) -> float:
 def test_the_fixed_cost_of_long_prompts_stays_a_small_share(noise: float, touched: bool, fixed_s: float) -> None:
     times, _ = warm_up(190_000, fixed_s / 190_000, growing, noise, touched)
     assert sum(times) <= 1.2 * sum(growing(start) for start in range(190_000))
-    assert max(times) < 3, "and no segment is longer than somebody likes to wait"
+    assert max(times) < 4, "and no segment is longer than somebody likes to wait"
 
 
 def test_a_cost_that_grows_with_the_prompt_is_not_taken_for_a_fixed_one() -> None:
