@@ -8,9 +8,12 @@ commit 30 back and returns, one question each. *Reused* is the length of the pro
 before, in tokens. *Ideal* is what nobody can avoid: for each changed file that is shown, the shorter of git's own diff
 and the whole file, and the question. A commit's *row* is [prompt, reused, overlay, ideal, 1 if it compacted].
 
-Two policies: `full` compacts only when the overlay is full, and the request that meets it pays; `idle` also lets the
-daemon compact and warm between commits, whose tokens are counted as background. Other orders (path, repomix's, most
-changed first, least changed first) show the very same documents without a snapshot, in that order.
+Two policies: `full`, the worst case, has no time between requests, and the request that finds the overlay full pays
+for the compaction; `daemon` keeps the commits' own time: a question stands as long after the one before as the commits
+were made apart (committer dates), and where that is longer than the daemon's idle time and a minute for reading, it
+does what the daemon then does, `Workspace.compact()`, and the tokens it reads are counted as background. There is no
+such time around the branch switch. Other orders (path, repomix's, most changed first, least changed first) show the
+very same documents without a snapshot, in that order.
 """
 
 from __future__ import annotations
@@ -23,6 +26,8 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -32,9 +37,12 @@ from laguna_context import frames
 from laguna_context.template import load_template
 from laguna_context.tokens import Ids, Tokenizer, load_tokenizer
 from laguna_context.workspace import Budget, Workspace
+from laguna_daemon.config import WarmSettings
 
 BUDGET = Budget(context=204_800, output=14_800, task=8_000, overlay=17_000)
 BACK = 30  # commits, of the branch switch
+IDLE = WarmSettings().idle_compaction + 60  # seconds: until the daemon compacts, and to read what is new then
+LOW = 0.92
 REPOMIX_COMMITS = 100  # repomix counts changes over so many (its default)
 
 
@@ -51,15 +59,27 @@ def shared(a: Ids, b: Ids) -> int:
     return int(differs[0]) if differs.size else size
 
 
-def walk(root: Path, head: str, steps: int) -> Iterator[tuple[str, bool]]:
-    """Check out one commit after the other, oldest first; (commit, whether it is part of the branch switch)."""
-    commits = git(root, "rev-list", "--first-parent", f"-n{steps + 1}", head).split()[::-1]
+@dataclass(frozen=True)
+class Visit:
+    """A commit to be checked out. `pause`: seconds until the next one; `switch`: part of the branch switch."""
+
+    commit: str
+    pause: int
+    switch: bool = False
+
+
+def walk(root: Path, head: str, steps: int) -> Iterator[Visit]:
+    """Check out one commit after the other, oldest first."""
+    log = git(root, "log", "--first-parent", f"-n{steps + 1}", "--format=%H %ct", head).split()
+    commits, times = log[::2][::-1], [int(time) for time in log[1::2]][::-1]
+    pauses = [after - before for before, after in pairwise(times)] + [0]
     half = len(commits) // 2
-    visits = [(commit, False) for commit in commits]
-    visits[half + 1 : half + 1] = [(commits[half - BACK], True), (commits[half], True)]
-    for commit, switch in visits:
-        git(root, "checkout", "-qf", commit)
-        yield commit, switch
+    visits = [Visit(commit, pause) for commit, pause in zip(commits, pauses, strict=True)]
+    switch = [Visit(commits[half - BACK], 0, True), Visit(commits[half], pauses[half], True)]
+    visits[half : half + 1] = [Visit(commits[half], 0), *switch]
+    for visit in visits:
+        git(root, "checkout", "-qf", visit.commit)
+        yield visit
 
 
 class Ideal:
@@ -130,56 +150,81 @@ def folders_before_files(path: str) -> list[tuple[int, str]]:
     return [(0 if index < len(parts) - 1 else 1, part.casefold()) for index, part in enumerate(parts)]
 
 
-def replay(source: Path, scratch: Path, model: Path, steps: int, idle: bool, others: bool) -> dict[str, Any]:
-    """Walk one repository under one policy."""
-    root = scratch / "tree"
-    subprocess.run(["git", "clone", "-q", str(source), str(root)], check=True)
-    head = git(root, "rev-parse", "HEAD").strip()
-    tokenizer = load_tokenizer(model, cache=scratch)
-    template = load_template(model, tokenizer)
-    ideal, orders = Ideal(root, tokenizer), OtherOrders(root, tokenizer)
-    space: Workspace | None = None
-    rows: list[list[int]] = []
-    switches: list[int] = []
-    background = 0
-    warm = np.empty(0, dtype=np.uint32)
-    before, shown = "", set[str]()
-    first = 0
-    for number, (commit, switch) in enumerate(walk(root, head, steps)):
-        if space is None:
-            space = Workspace.open(
-                root, tokenizer=tokenizer, template=template, budget=BUDGET, cache_dir=scratch / "cache"
-            )
+class Replay:
+    """One repository under one policy."""
+
+    def __init__(self, source: Path, scratch: Path, model: Path) -> None:
+        self.root = scratch / "tree"
+        subprocess.run(["git", "clone", "-q", str(source), str(self.root)], check=True)
+        self.head = git(self.root, "rev-parse", "HEAD").strip()
+        self._cache = scratch / "cache"
+        self.tokenizer = load_tokenizer(model, cache=scratch)
+        self._template = load_template(model, self.tokenizer)
+        self._ideal = Ideal(self.root, self.tokenizer)
+        self._warm: Ids = np.empty(0, dtype=np.uint32)
+        self._before = ""
+        self.shown: set[str] = set()
+        self.first = 0
+        self.rows: list[list[int]] = []
+        self.commits: list[str] = []
+        self.switches: list[int] = []
+        self.background: list[int] = []
+
+    def walk(self, steps: int, daemon: bool) -> Iterator[Visit]:
+        """Ask at each commit; yields after each question."""
+        space: Workspace | None = None
+        for number, visit in enumerate(walk(self.root, self.head, steps)):
+            space = space or self._open()
+            self._ask(space, number, visit)
+            if daemon and visit.pause > IDLE and space.compact():
+                warmed = space.prompt("").ids
+                self.background.append(warmed.size - shared(warmed, self._warm))
+                self._warm = warmed
+            yield visit
+        assert space is not None
+        space.close()
+
+    def _open(self) -> Workspace:
+        return Workspace.open(
+            self.root, tokenizer=self.tokenizer, template=self._template, budget=BUDGET, cache_dir=self._cache
+        )
+
+    def _ask(self, space: Workspace, number: int, visit: Visit) -> None:
         space.changed(None)
-        compactions, known = space.compactions, shown
+        compactions, known = space.compactions, self.shown
         prompt = space.prompt(f"What does commit {number} change, and why?")
-        shown = {file.path for file in space.manifest().files if file.tier in ("full", "overlay")}
-        if before:
-            unavoidable = ideal.between(before, commit, known | shown) + prompt.task_tokens
+        self.shown = {file.path for file in space.manifest().files if file.tier in ("full", "overlay")}
+        if self._before:
+            ideal = self._ideal.between(self._before, visit.commit, known | self.shown) + prompt.task_tokens
             compacted = int(space.compactions > compactions)
-            rows.append([prompt.ids.size, shared(prompt.ids, warm), prompt.overlay_tokens, unavoidable, compacted])
-            if switch:
-                switches.append(len(rows) - 1)
+            reused = shared(prompt.ids, self._warm)
+            if visit.switch:
+                self.switches.append(len(self.rows))
+            self.rows.append([prompt.ids.size, reused, prompt.overlay_tokens, ideal, compacted])
+            self.commits.append(visit.commit[:10])
         else:
-            first = prompt.ids.size
-        warm, before = prompt.ids, commit
-        if idle and space.compact():
-            warmed = space.prompt("").ids
-            background += warmed.size - shared(warmed, warm)
-            warm = warmed
+            self.first = prompt.ids.size
+        self._warm, self._before = prompt.ids, visit.commit
+
+
+def replay(source: Path, scratch: Path, model: Path, steps: int, daemon: bool, others: bool) -> dict[str, Any]:
+    """Walk one repository under one policy."""
+    run = Replay(source, scratch, model)
+    orders = OtherOrders(run.root, run.tokenizer)
+    for _ in run.walk(steps, daemon):
         if others:
-            orders.visit({path: (root / path).read_text(errors="replace") for path in shown})
-    assert space is not None
-    space.close()
-    return summary(rows, switches, background, first) | {"orders": orders.shares, "rows": rows}
+            orders.visit({path: (run.root / path).read_text(errors="replace") for path in run.shown})
+    return summary(run) | {"orders": orders.shares, "rows": run.rows}
 
 
-def summary(rows: list[list[int]], switches: list[int], background: int, first: int) -> dict[str, Any]:
-    """The figures of one walk."""
+def summary(run: Replay) -> dict[str, Any]:
+    """The figures of one walk. `low`: requests that reuse less than 92%, with what the commit itself brings."""
+    rows = run.rows
     shares = sorted(row[1] / row[0] for row in rows)
     plain = [row for row in rows if not row[4]]
+    low = [(number, row) for number, row in enumerate(rows) if row[1] < LOW * row[0]]
     return {
-        "prompt_tokens_first": first,
+        "prompt_tokens_first": run.first,
         "prompt_tokens_last": rows[-1][0],
         "requests": len(rows),
         "reused_median": statistics.median(shares),
@@ -187,12 +232,26 @@ def summary(rows: list[list[int]], switches: list[int], background: int, first: 
         "reused_least": shares[0],
         "compactions_in_requests": sum(row[4] for row in rows),
         "compaction_tokens_in_requests": sum(row[0] - row[1] for row in rows if row[4]),
-        "background_tokens": background,
+        "background_compactions": len(run.background),
+        "background_tokens": sum(run.background),
         "prefilled_outside_compactions": sum(row[0] - row[1] for row in plain),
         "ideal_outside_compactions": sum(row[3] for row in plain),
-        "prefilled": sum(row[0] - row[1] for row in rows) + background,
+        "prefilled": sum(row[0] - row[1] for row in rows) + sum(run.background),
         "ideal": sum(row[3] for row in rows),
-        "branch_switch_reused": [rows[index][1] / rows[index][0] for index in switches],
+        "branch_switch_reused": [rows[index][1] / rows[index][0] for index in run.switches],
+        "unavoidable": sum(row[3] > (1 - LOW) * row[0] for row in rows),
+        "low": [
+            {
+                "request": number,
+                "commit": run.commits[number],
+                "prompt": row[0],
+                "read": row[0] - row[1],
+                "commit_brings": row[3],
+                "compacted": bool(row[4]),
+                "switch": number in run.switches,
+            }
+            for number, row in low
+        ],
     }
 
 
@@ -202,7 +261,7 @@ def main() -> None:
     parser.add_argument("repositories", nargs="+", type=Path, help="clones or bare repositories")
     parser.add_argument("--model", type=Path, required=True, help="folder with tokenizer.json and chat template")
     parser.add_argument("--steps", type=int, default=200)
-    parser.add_argument("--policies", nargs="+", choices=["full", "idle"], default=["full", "idle"])
+    parser.add_argument("--policies", nargs="+", choices=["full", "daemon"], default=["full", "daemon"])
     parser.add_argument("--no-orders", action="store_true", help="leave the other orders out")
     parser.add_argument("--result", type=Path)
     parser.add_argument("--verbose", action="store_true")
@@ -213,7 +272,7 @@ def main() -> None:
         for policy in args.policies:
             others = policy == "full" and not args.no_orders
             with tempfile.TemporaryDirectory() as scratch:
-                found = replay(source, Path(scratch), args.model, args.steps, policy == "idle", others)
+                found = replay(source, Path(scratch), args.model, args.steps, policy == "daemon", others)
             found = {"repository": name, "policy": policy, **found}
             results.append(found)
             show(found, args.verbose)
@@ -228,7 +287,7 @@ def show(found: dict[str, Any], verbose: bool) -> None:
     if verbose:
         for number, row in enumerate(found["rows"]):
             print(number, *row, f"{row[1] / row[0]:.3f}")
-    print(json.dumps({key: value for key, value in found.items() if key not in ("rows", "orders")}))
+    print(json.dumps({key: value for key, value in found.items() if key not in ("rows", "orders", "low")}))
     for name, values in found["orders"].items():
         print(f"    {name}: median {statistics.median(values):.3f}, p5 {sorted(values)[len(values) // 20]:.3f}")
     sys.stdout.flush()

@@ -10,11 +10,9 @@ from laguna_context.catalogue import Catalogue, Progress
 from laguna_context.history import change_weights, head, stable_first
 from laguna_context.idcache import Store
 from laguna_context.packing import BYTES_PER_TOKEN, Packing, generated, importance, pack
+from laguna_context.planning import SPARE
 from laguna_context.snapshot import Piece, Snapshot, freeze, listing_piece
 from laguna_context.tokens import Ids, Tokenizer
-
-FILLED = 0.95
-"""Share of its budget that a fresh snapshot fills: the rest lets files grow without pushing others out."""
 
 # Shares of a snapshot's budget.
 _LONGEST = 0.25
@@ -117,7 +115,7 @@ class Builder:
     def fresh(self, progress: Progress | None = None) -> Snapshot:
         """A snapshot that owes nothing to an earlier one."""
         weights = self.weights()
-        packing = self.pack(weights, limit=int(FILLED * self.budget), progress=progress)
+        packing = self.pack(weights, limit=int((1 - SPARE) * self.budget), progress=progress)
         order = sorted(packing.full, key=lambda path: stable_first(path, weights, packing.full[path].size))
         return self.join([], packing, order)
 

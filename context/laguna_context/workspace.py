@@ -7,7 +7,7 @@ import json
 import os
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +15,7 @@ import numpy as np
 from laguna_context import accounts, frames, overlay
 from laguna_context.building import Builder
 from laguna_context.catalogue import Catalogue, Progress
-from laguna_context.compaction import compact, expelled
+from laguna_context.compaction import Compaction, Wish, expelled
 from laguna_context.conversation import Conversation
 from laguna_context.errors import RootRefused
 from laguna_context.idcache import Store
@@ -23,6 +23,7 @@ from laguna_context.journal import Journal
 from laguna_context.listing import Selection
 from laguna_context.manifest import Manifest, Why
 from laguna_context.overlay import Change
+from laguna_context.planning import COMFORT, price
 from laguna_context.prompt import Budget, Prompt, PromptTooLarge, Span, spans
 from laguna_context.snapshot import restore
 from laguna_context.template import ChatTemplate
@@ -55,6 +56,9 @@ class Workspace:
         self.root = root
         self.budget = budget
         self.compactions = 0
+        self.resumable: Sequence[int] | None = None
+        """Places in a prompt's ids where the engine can take up its cache, None for anywhere: a compaction counts what
+        it has to read from the last of them before its cut."""
         self._tokenizer = tokenizer
         self._template = template
         self._store = store
@@ -169,8 +173,8 @@ class Workspace:
             notes.append("Files that rules now keep out were taken from the repository's prefix.")
         self._journal.name_only(path for path in self._pending if self._unknown(path) and self._builder.minor(path))
         changes = self._journal.differences(self._pending, buffers, self._room())
-        if changes is not None and self._early(changes) and self._compact(gently=True):
-            notes.append("The overlay was written anew.")
+        if changes is not None and (wish := self._wish(changes)) and self._compact(wish):
+            notes.append("The repository's prefix was compacted.")
             changes = self._journal.differences(self._pending, buffers, self._room())
         if changes is None:
             if self._compact():
@@ -192,13 +196,17 @@ class Workspace:
         unused = self._builder.budget - self._journal.snapshot.ids.size
         return overlay + min(max(0, unused), overlay) - self._journal.overlay.tokens
 
-    def _early(self, changes: Sequence[Change]) -> bool:
-        """Whether to look for a compaction that nobody would notice, before the overlay is full."""
-        tokens = self._journal.overlay.tokens + sum(change.ids.size for change in changes)
+    def _wish(self, changes: Sequence[Change]) -> Wish | None:
+        """Which compaction to look for though the overlay is not full: one that is better than appending these
+        changes where they make somebody wait anyway, else one that nobody would notice."""
+        fresh = sum(change.ids.size for change in changes)
+        tokens = self._journal.overlay.tokens + fresh
+        if fresh > COMFORT * self._builder.budget:
+            return Wish(below=price(fresh, self._room() - fresh, True, self._builder.budget))
         if not changes or tokens < self._look_at:
-            return False
+            return None
         self._look_at = tokens + int(_AGAIN * self.budget.overlay)
-        return True
+        return Wish(gently=True)
 
     def _unknown(self, path: str) -> bool:
         """Whether the model has never heard of a path."""
@@ -339,18 +347,24 @@ class Workspace:
                 return False
             return self._compact()
 
-    def _compact(self, *, gently: bool = False) -> bool:
+    def _compact(self, wish: Wish = Wish()) -> bool:  # noqa: B008 (frozen)
         """Replace snapshot and overlay by ones that say the same; False if that would change nothing."""
-        overlay = self.budget.overlay
-        journal = compact(
-            self._journal, self._catalogue, self._tokenizer, self._builder, self._pending, overlay, gently=gently
-        )
+        journal = Compaction(
+            self._journal, self._catalogue, self._tokenizer, self._builder, self._pending, self.budget.overlay
+        ).run(replace(wish, resumable=self._resumable()))
         self._catalogue.save()
         if journal is None:
             return False
         self._adopt(journal)
         self.compactions += 1
         return True
+
+    def _resumable(self) -> list[int] | None:
+        """`resumable` counted from the first document."""
+        if self.resumable is None:
+            return None
+        head = self._template.open_first(False).size
+        return [place - head for place in self.resumable if place >= head]
 
     # accounts ----------------------------------------------------------------------------------------------------
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from laguna_context.compaction import COMFORT, MOST_CARRIED, WAIT, plan
+from laguna_context import planning
+from laguna_context.planning import COMFORT, MOST_CARRIED, SPARE, Limits, Plan, price
 from laguna_context.snapshot import Part
 from laguna_context.tokens import Tokenizer
 from laguna_context.workspace import Budget
@@ -24,6 +26,18 @@ def parts(*sizes: int) -> list[Part]:
         out.append(Part(f"d{number}", "", "", "", start, start + size))
         start += size
     return out
+
+
+def plan(
+    documents: list[Part],
+    carried: dict[str, int],
+    everything: int,
+    wanted: dict[str, int],
+    budget: int,
+    overlay: int,
+    **limits: Any,
+) -> Plan:
+    return planning.plan(documents, carried, everything, wanted, Limits(budget, overlay, **limits))
 
 
 def test_a_change_at_the_end_is_cut_at_the_end() -> None:
@@ -50,7 +64,7 @@ def test_a_cut_that_makes_nobody_wait_comes_first() -> None:
     sizes = [1000] * 20
     shallow = plan(parts(*sizes), {"d1": 1000, "d18": 200}, 1200, {}, 30_000, 2000)
     assert (shallow.cut, shallow.prefill, shallow.waits) == (20, 1200, False)
-    deep = plan(parts(*sizes), {"d1": 1400, "d18": 300}, 1700, {}, 30_000, 2000)
+    deep = plan(parts(*sizes), {"d1": 1500, "d5": 300}, 1800, {}, 22_000, 2000)
     assert (deep.cut, deep.carried, deep.waits) == (1, 0, True), "who waits anyway waits once for all of it"
 
 
@@ -60,8 +74,8 @@ def test_room_is_made_for_files_that_only_the_overlay_shows() -> None:
 
 
 def test_what_has_grown_must_fit_behind_the_cut() -> None:
-    assert plan(parts(1000, 1000, 1000), {"d2": 600}, 600, {"d2": 1500}, 3500, 700).cut == 2
-    assert plan(parts(1000, 1000, 1000), {"d2": 600}, 600, {"d2": 1501}, 3500, 700).cut == 1
+    assert plan(parts(1000, 10_000, 1000), {"d2": 600}, 600, {"d2": 1500}, 12_500, 700).cut == 2
+    assert plan(parts(1000, 10_000, 1000), {"d2": 600}, 600, {"d2": 1501}, 12_500, 700).cut == 1
 
 
 def test_carried_entries_count_against_the_snapshots_budget() -> None:
@@ -71,6 +85,29 @@ def test_carried_entries_count_against_the_snapshots_budget() -> None:
 
 def test_a_document_that_must_go_is_not_kept() -> None:
     assert plan(parts(1000, 1000, 1000), {}, 0, {}, 9000, 700, last=1).cut == 1
+
+
+def test_a_wait_leaves_room_for_what_changes_next() -> None:
+    sizes = [1000] * 20
+    found = plan(parts(*sizes), {"d0": 1900, "d9": 900}, 2800, {}, 20_000, 2000)
+    assert found.waits
+    assert found.cut + found.tail / 1000 == 20 * (1 - SPARE)
+    grown = plan(parts(*sizes), {"d0": 1900}, 1900, {"d0": 1000, "d19": 1000}, 20_000, 2000)
+    assert grown.tail >= 2000, "what has changed is shown all the same"
+
+
+def test_what_lies_between_a_cut_and_the_place_to_resume_is_read_too() -> None:
+    sizes = [1000] * 20
+    carried, wanted = {"d19": 100}, {"d19": 1000}
+    anywhere = plan(parts(*sizes), carried, 2000, wanted, 21_000, 2000)
+    assert (anywhere.cut, anywhere.prefill, anywhere.waits) == (19, 1000, False)
+    near = plan(parts(*sizes), carried, 2000, wanted, 21_000, 2000, resumable=[18_900])
+    assert (near.cut, near.prefill, near.waits) == (19, 1100, False)
+    far = plan(parts(*sizes), carried, 2000, wanted, 21_000, 2000, resumable=[5000, 10_000])
+    assert far.prefill == far.tail + 1000 * far.cut - 10_000
+    assert far.waits
+    whole = plan(parts(*sizes), carried, 100, wanted, 21_000, 2000, resumable=[15_000, 20_000])
+    assert (whole.cut, whole.prefill, whole.waits) == (20, 100, False)
 
 
 def test_nothing_to_cut() -> None:
@@ -92,17 +129,21 @@ def test_the_plan_is_the_cheapest_of_all_allowed_cuts(sizes: list[int], stale: d
     def behind(cut: int) -> int:
         return everything if cut == len(sizes) else sum(carried.get(f"d{i}", 0) for i in range(cut))
 
+    def changed(cut: int) -> int:
+        return 0 if cut == len(sizes) else added + sum(wanted.get(f"d{i}", 0) for i in range(cut, len(sizes)))
+
     def score(cut: int) -> tuple[bool, float]:
         kept = sum(sizes[:cut])
-        tail = added + sum(wanted.get(f"d{i}", size) for i, size in enumerate(sizes) if i >= cut)
-        prefill = behind(cut) + (0 if cut == len(sizes) else min(tail, budget - kept - behind(cut)))
-        waits = prefill > COMFORT * (kept + prefill)
-        return waits, (prefill + waits * WAIT * budget) / (overlay - behind(cut) + 1)
+        space = budget - kept - behind(cut)
+        tail = min(space, changed(cut) + sum(sizes[i] for i in range(cut, len(sizes)) if f"d{i}" not in wanted))
+        waits = tail + behind(cut) > COMFORT * (kept + tail + behind(cut))
+        if waits and cut < len(sizes):
+            tail = min(tail, max(space - int(SPARE * budget), changed(cut)))
+        room = overlay + min(max(0, budget - kept - tail), overlay) - behind(cut)
+        return waits, price(tail + behind(cut), room, waits, budget)
 
     def allowed(cut: int) -> bool:
-        changed = sum(wanted.get(f"d{i}", 0) for i in range(cut, len(sizes)))
-        more = 0 if cut == len(sizes) else added + changed
-        fits = sum(sizes[:cut]) + more + behind(cut) <= budget
+        fits = sum(sizes[:cut]) + changed(cut) + behind(cut) <= budget
         return cut == 0 or (behind(cut) <= MOST_CARRIED * overlay and fits)
 
     assert allowed(found.cut)
@@ -141,7 +182,7 @@ def test_stale_documents_before_the_cut_keep_their_bytes(
     first = space.prompt("?")
     front, back = first.documents[0].path, first.documents[-1].path
     files[front] = files[front].replace("v3 = ", "v3 = 'stale' + ")
-    files[back] = "rewritten = 1\n" * 130
+    files[back] = "rewritten = 1\n" * 60
     write(root, files)
     space.changed([front, back])
     space.prompt("?")
@@ -156,6 +197,28 @@ def test_stale_documents_before_the_cut_keep_their_bytes(
     space.close()
     again = open_workspace(root, TIGHT)  # type: ignore[operator]
     assert again.prompt("?").ids.tolist() == second.ids.tolist()
+
+
+def test_where_the_engine_can_only_resume_at_the_end_the_snapshot_is_kept(
+    tmp_path: Path, open_workspace: object, tokenizer: Tokenizer
+) -> None:
+    files = {f"m{i:02}.py": "".join(f"v{j} = {i}\n" for j in range(40)) for i in range(22)}
+    root = repository(tmp_path / "repo", files, commit=True)
+    spaces = [open_workspace(root, TIGHT) for _ in range(2)]  # type: ignore[operator]
+    first = spaces[0].prompt("?")
+    spaces[1].resumable = [first.prefix_tokens]
+    files[first.documents[-1].path] = "rewritten = 1\n" * 40
+    files[first.documents[0].path] += "added = 1\n"
+    write(root, files)
+    kept = []
+    for space in spaces:
+        space.changed(None)
+        space.prompt("?")
+        assert space.compact(force=True) == (space.resumable is None), "one entry each is as short as can be"
+        found = space.prompt("?")
+        kept.append(found.snapshot == first.snapshot)
+        assert view.read(tokenizer.decode(found.ids).decode()).files == files
+    assert kept == [False, True]
 
 
 def test_an_overlay_of_many_small_edits_is_written_anew_behind_the_same_snapshot(
