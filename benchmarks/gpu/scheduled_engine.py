@@ -305,9 +305,9 @@ class Engine:
         job = Job(request, asyncio.Queue(), asyncio.get_running_loop(), arrived)
         self.core.add(job)
         back = ids if body.get("return_token_ids") else None
-        return StreamingResponse(self._stream(job, back), media_type="text/event-stream")
+        return StreamingResponse(self._stream(job, body, back), media_type="text/event-stream")
 
-    async def _stream(self, job: Job, back: list[int] | None) -> AsyncIterator[bytes]:
+    async def _stream(self, job: Job, body: dict[str, Any], back: list[int] | None) -> AsyncIterator[bytes]:
         ended = False
         count = 0
         try:
@@ -315,6 +315,8 @@ class Engine:
                 count += 1
                 last = count >= job.request.max_tokens
                 choice = {"index": 0, "text": WORD, "finish_reason": "length" if last else None, "stop_reason": None}
+                if body.get("logprobs") is not None:
+                    choice["logprobs"] = {"tokens": [f"token_id:{token}"]}
                 if back is not None:
                     choice["token_ids"] = [token]
                     if count == 1:

@@ -140,7 +140,7 @@ class Engine:
         pieces = self._pieces(body, work)
         try:
             async for piece in pieces:
-                choice = {"index": 0, "logprobs": None, **piece}
+                choice = {"index": 0, "logprobs": self._logprobs(body, piece["token_ids"]), **piece}
                 if not body.get("return_token_ids"):
                     del choice["token_ids"]
                 elif first:
@@ -152,6 +152,14 @@ class Engine:
             yield b"data: [DONE]\n\n"
         finally:
             await pieces.aclose()
+
+    def _logprobs(self, body: dict[str, Any], ids: list[int]) -> dict[str, Any] | None:
+        if body.get("logprobs") is None:
+            return None
+        if not body.get("return_tokens_as_token_ids"):
+            raise Refused("The fake engine names tokens by their ids only.", "logprobs")
+        names = [f"token_id:{number}" for number in ids]
+        return {"tokens": names, "token_logprobs": [-0.5] * len(ids), "top_logprobs": None, "text_offset": []}
 
     def _usage(self, work: Work) -> dict[str, Any]:
         prompt, output = len(work.prompt), len(work.output)

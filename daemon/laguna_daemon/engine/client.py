@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -29,6 +29,9 @@ __all__ = ["EngineClient", "Finish", "Metrics", "Piece", "Sampling"]
 
 _PROBE = 5.0
 _REQUEST = 60.0
+LONG_PROMPT = 16_384
+"""From so many tokens on the answer's ids come with the log probabilities: vLLM's other way to return them returns the
+prompt's too, 30 ms at 190,000."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,12 +194,14 @@ class EngineClient:
         }
         if self.model:
             body["model"] = self.model
-        return {**body, **self._extensions(sampling, priority)} if self._vllm else body
+        return {**body, **self._extensions(len(prompt), sampling, priority)} if self._vllm else body
 
-    def _extensions(self, sampling: Sampling, priority: int) -> dict[str, Any]:
+    def _extensions(self, tokens: int, sampling: Sampling, priority: int) -> dict[str, Any]:
         """The fields that vLLM adds to OpenAI's."""
+        named = sampling.token_ids and tokens >= LONG_PROMPT
         return {
-            "return_token_ids": sampling.token_ids,
+            "return_token_ids": sampling.token_ids and not named,
+            **({"logprobs": 0, "return_tokens_as_token_ids": True} if named else {}),
             "add_special_tokens": False,
             "top_k": sampling.top_k,
             "min_p": sampling.min_p,
@@ -271,7 +276,7 @@ class _Tally:
         if not choices:
             return None
         choice = choices[0]
-        ids = tuple(choice.get("token_ids") or ())
+        ids = tuple(choice.get("token_ids") or _named(choice.get("logprobs")))
         self._output += len(ids) if not usage else 0
         if choice.get("finish_reason"):
             ids = self._end(choice, ids)
@@ -290,6 +295,12 @@ class _Tally:
 
     def finish(self) -> Finish:
         return Finish(self._reason, self._prompt, self._cached, self._output, self._stopped_by)
+
+
+def _named(logprobs: Mapping[str, Any] | None) -> Iterator[int]:
+    """The ids that stand for the tokens' texts in log probabilities."""
+    for token in (logprobs or {}).get("tokens") or ():
+        yield int(str(token).removeprefix("token_id:"))
 
 
 def _root(url: str) -> str:

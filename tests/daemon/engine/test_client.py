@@ -10,7 +10,7 @@ import httpx
 import numpy as np
 import pytest
 
-from laguna_daemon.engine.client import EngineClient, Finish, Piece
+from laguna_daemon.engine.client import EngineClient, Finish, Piece, _Tally
 from laguna_daemon.engine.faults import from_body, from_response
 from laguna_daemon.engine.sampling import Sampling, Traits
 from laguna_daemon.engine.sse import events
@@ -96,6 +96,21 @@ async def test_every_sampling_field_is_sent() -> None:
     assert (body["return_token_ids"], body["stream"], body["stream_options"]) == (True, True, {"include_usage": True})
     assert (body["logit_bias"], body["structured_outputs"], body["cache_salt"]) == ({"7": 1.5}, {"regex": "a+"}, "s")
     assert body["priority"] == 0, "an engine without priority scheduling refuses any other"
+    await client.aclose()
+
+
+@pytest.mark.parametrize("least", [1, 1 << 30])
+async def test_a_long_prompt_is_not_sent_back(engine: HostProcess, monkeypatch: pytest.MonkeyPatch, least: int) -> None:
+    monkeypatch.setattr("laguna_daemon.engine.client.LONG_PROMPT", least)
+    seen: list[dict[str, Any]] = []
+    plain = _Tally.add
+    monkeypatch.setattr(_Tally, "add", lambda self, event: seen.append(event) or plain(self, event))
+    client = EngineClient(socket=engine.socket)
+    pieces, finish = await collect(client, Sampling(max_tokens=50))
+    ids = [token for piece in pieces for token in piece.token_ids]
+    assert len(ids) + (finish.reason == "stop") == finish.output_tokens
+    back = [choice for event in seen for choice in event["choices"] if "prompt_token_ids" in choice]
+    assert bool(back) == (least > 1)
     await client.aclose()
 
 

@@ -53,6 +53,23 @@ async def test_a_stop_id_and_a_stop_text(client: EngineClient) -> None:
     assert kept == tokens[: tokens.index(tokens[3])]
 
 
+@pytest.mark.parametrize("sampling", [Sampling(max_tokens=12, ignore_eos=True), Sampling(max_tokens=30, stop=(" a",))])
+async def test_a_long_prompts_answer_has_the_same_ids(
+    client: EngineClient, monkeypatch: pytest.MonkeyPatch, sampling: Sampling
+) -> None:
+    answers = []
+    for least in (1 << 30, 1):
+        monkeypatch.setattr("laguna_daemon.engine.client.LONG_PROMPT", least)
+        items = [item async for item in client.generate(LONG[:300], sampling)]
+        pieces = [item for item in items if isinstance(item, Piece)]
+        answers.append(
+            ([t for piece in pieces for t in piece.token_ids], "".join(piece.text for piece in pieces), items[-1])
+        )
+    assert answers[0][0]
+    assert answers[0][:2] == answers[1][:2]
+    assert (answers[0][2].reason, answers[0][2].stopped_by) == (answers[1][2].reason, answers[1][2].stopped_by)
+
+
 async def test_leaving_aborts(client: EngineClient) -> None:
     stream = client.generate(LONG[:50], Sampling(max_tokens=1500, ignore_eos=True))
     async for _ in stream:
