@@ -161,6 +161,9 @@ def test_the_step_of_a_file(lines, expected):
         ("a = 1\nbb = 2\na = 1\nbb = 2\na = 1", "a = 1\nbb = 2"),
         ("}\n}\n}", "}\n}\n}"),
         ("a = 1\nb = 2", "a = 1\nb = 2"),
+        ("{\n  css: {\n    css: {\n      css: {\n        css: {", "{\n  css: {"),
+        ("      </div>\n    </div>\n  </div>", "      </div>\n    </div>\n  </div>"),
+        ("if a:\n    if a:\n        x()", "if a:\n    if a:\n        x()"),
     ],
 )
 def test_circles_are_gone_round_once(text, expected):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from laguna_daemon.completion.filters.site import Site
+from laguna_daemon.completion.filters.site import Site, width
 
 _STUTTER = re.compile(r"([^\n]*?[A-Za-z_][^\n]{1,60}?)\1{5,}")
 _MOST = 8000  # characters; beyond, the search would take long
@@ -12,15 +12,26 @@ _LEAST = 4  # characters of a line that says something; brackets and `else` come
 
 
 def without_loops(text: str, site: Site) -> str:
-    """A line, or a group of up to four lines, that comes back at once is said once: small models end in circles."""
+    """A line, or a group of up to four lines, that comes back at once is said once: small models end in circles.
+
+    So is a line that comes three times, each time deeper.
+    """
     lines = text.split("\n")
     for start in range(len(lines)):
+        if _descends(lines[start : start + 3]):
+            return "\n".join(lines[: start + 1])
         for size in range(1, 5):
             block = lines[start : start + size]
             again = lines[start + size : start + 2 * size]
             if block == again and len("".join(block).strip()) >= _LEAST:
                 return "\n".join(lines[: start + size])
     return text
+
+
+def _descends(lines: list[str]) -> bool:
+    said = {line.strip() for line in lines}
+    depths = [width(line) for line in lines]
+    return len(lines) == 3 and len(said) == 1 and len(lines[0].strip()) >= _LEAST and depths[0] < depths[1] < depths[2]
 
 
 def without_stutter(text: str, site: Site) -> str:
