@@ -1,7 +1,7 @@
 """What runs of the whole product on one machine share: a home, model folders, a profile, a repository of N tokens.
 
 The GPU profile is the product's own for four 24 GB cards, cut to one GPU: the same architecture, draft, KV pool and
-batch, dummy weights. With `cpu_model` everything runs on the CPU engine and a small model instead, as a rehearsal.
+batch, dummy weights; the context is as long as the pool holds, so that a first prompt of 190,000 tokens leaves room. With `cpu_model` everything runs on the CPU engine and a small model instead, as a rehearsal.
 """
 
 from __future__ import annotations
@@ -43,18 +43,19 @@ memory_gib = 80
 
 [flags]
 tensor-parallel-size = 1
+max-model-len = 212992
 disable-custom-all-reduce = false
 kv-cache-memory-bytes = {pool}
 load-format = "dummy"
 
 [budget]
-context = 204800
+context = 212992
 output = 512
 task = 256
 overlay = {overlay}
 """
 CPU_PROFILE = 'extends = "cpu"\nsummary = "rehearsal"\n'
-OVERLAY = 4000  # tokens
+OVERLAY = 1000  # tokens; changes may also fill what the snapshot leaves free
 FILE_WORDS = 900
 NOUNS = ("request", "response", "document", "token", "prefix", "cache", "error", "result", "value", "path", "line")
 VERBS = ("read", "write", "open", "close", "parse", "check", "build", "merge", "split", "count", "find", "load", "send")

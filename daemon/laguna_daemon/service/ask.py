@@ -131,6 +131,7 @@ async def prepare(service: Service, request: AskRequest, emit: Emitter[Event]) -
 async def _prompt(service: Service, request: AskRequest, opened: OpenRoot, talk: Talk, emit: Emitter[Event]) -> Prompt:
     await opened.settle()
     held = buffer_texts.texts(service.buffers.under(opened.root))
+    opened.workspace.resumable = service.hosting.resident.resumable(opened.root)
     try:
         extras = await asyncio.to_thread(references.resolve, opened.root, request.references, held, opened.selection)
         extras += await asyncio.to_thread(tasks.materials, request, opened.root)

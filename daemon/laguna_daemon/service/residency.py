@@ -23,6 +23,8 @@ Ids = NDArray[np.uint32]
 State = Literal["cold", "warming", "resident", "offloaded", "evicted"]
 _MOSTLY = 0.9  # a prefix whose last changes are not in yet is still resident
 _FIRST_LOOK = 512
+_GRAIN = 512  # tokens between the places that `resumable` names where any would do
+_ONE_STEP = 1024  # tokens: what is computed in one step is copied without a hole
 _NONE: Ids = np.empty(0, dtype=np.uint32)
 _log = logging.getLogger(__name__)
 
@@ -45,8 +47,9 @@ class Prefix:
     """What all questions about one root start with: head, snapshot and overlay.
 
     `warm`: tokens of it that went through the engine and were not lost since; `stamp`, `born`, `anchored`: the engine's
-    work, in tokens, when it was last used, last computed, and its anchors last touched; `settled`: its copy in host
-    memory is whole; `used`: when a user last asked for it (monotonic, 0: never).
+    work, in tokens, when it was last used, last computed, and its anchors last touched; `kept`: what was copied to host
+    memory by its last use; `settled`: its copy there is whole; `used`: when a user last asked for it (monotonic, 0:
+    never).
     """
 
     root: Path
@@ -56,6 +59,7 @@ class Prefix:
     warm: int = 0
     stamp: int = 0
     born: int = 0
+    kept: int = 0
     settled: bool = False
     anchored: int = 0
     warming: bool = False
@@ -83,12 +87,15 @@ class _Known:
 class Residency:
     """Belief about one engine's cache. `work` counts tokens that it computed or generated; `pool` is None while its
     size is not known, and then everything that went through counts as held. `offloads`: blocks are copied to host
-    memory; `holes`: such a copy is whole only once the prefix was settled."""
+    memory; `host`: tokens of one KV group that it holds, 0 if unknown; `holes`: such a copy is whole only once the
+    prefix was settled; `copied` counts the tokens copied, in all groups."""
 
     pool: Pool | None = None
     offloads: bool = False
     holes: bool = False
+    host: int = 0
     work: int = 0
+    copied: int = 0
     limit: int = 6
     prefixes: dict[Path, Prefix] = field(default_factory=dict)
     _known: list[_Known] = field(default_factory=list)
@@ -97,11 +104,11 @@ class Residency:
         """The engine was restarted: nothing is held, and its pool may be another."""
         self._known.clear()
         self.pool = None
-        self.work = 0
+        self.work = self.copied = 0
         for prefix in self.prefixes.values():
             if prefix.warm:
                 prefix.evictions += 1
-            prefix.warm = prefix.stamp = prefix.born = 0
+            prefix.warm = prefix.stamp = prefix.born = prefix.kept = 0
             prefix.settled = False
 
     # what went through -------------------------------------------------------------------------------------------
@@ -110,17 +117,21 @@ class Residency:
         """``ids`` went through the engine, which computed ``computed`` of them and then generated ``answer``. The
         answer, and ``counted`` of those computed, are in ``work`` already."""
         self.work += computed - counted
+        self.copied += computed
         whole = np.concatenate([ids, answer]) if len(answer) else ids
         others = [known for known in self._known if common_prefix(known.ids, whole) < len(known.ids)]
         self._known = [_Known(whole, self.work), *others][: self.limit]
         for prefix in self.prefixes.values():
             shared = common_prefix(prefix.ids, ids)
+            if shared - (len(ids) - computed) > _ONE_STEP:
+                prefix.settled = False  # copied anew, step by step
             if shared == len(prefix.ids) or (shared == len(ids) and shared > prefix.warm):
                 if shared > prefix.warm:
                     prefix.born = self.work
                 prefix.warm = shared
                 # What stands behind the prefix in this request was computed after it.
                 prefix.stamp = self.work - min(computed, len(ids) - shared) - len(answer)
+                prefix.kept = self.copied
 
     def generated(self, tokens: int) -> None:
         """Tokens of an answer, which take blocks like any others."""
@@ -133,7 +144,8 @@ class Residency:
             return False
         lost = False
         for prefix in self.prefixes.values():
-            if min(common_prefix(prefix.ids, ids), prefix.warm) > allowed:
+            # A request that leaves it earlier says nothing: where windows have passed, nothing is found.
+            if prefix.warm > allowed and common_prefix(prefix.ids, ids) >= prefix.warm:
                 _log.info("%s: %d of %d tokens were still cached", prefix.root, cached, prefix.warm)
                 prefix.evictions += 1
                 prefix.settled = False
@@ -147,7 +159,9 @@ class Residency:
     def common(self, ids: Ids, *, away: bool = True) -> int:
         """Length of the longest beginning of ``ids`` that the engine is believed to hold, in tokens; ``away``: in host
         memory too."""
-        found = (self._reusable(known, common_prefix(ids, known.ids), away=away) for known in self._known)
+        # Work elsewhere makes single requests forgotten, never a root's prefix.
+        warm = (_Known(p.ids[: p.warm], p.stamp) for p in self.prefixes.values() if p.warm)
+        found = (self._reusable(known, common_prefix(ids, known.ids), away=away) for known in (*self._known, *warm))
         return max(found, default=0)
 
     def ever(self, ids: Ids) -> int:
@@ -185,10 +199,13 @@ class Residency:
         """Tokens of other work that the prefix survives, from its last use on; None if the pool is not known."""
         if self.pool is None:
             return None
-        # One that was made young again since, without being computed, no longer stands before this one in the line.
-        again = [p for p in self.prefixes.values() if p.warm and p.born <= prefix.stamp < p.stamp]
-        resting = [self.pool.resting(p.warm, len(p.held_anchors())) for p in (prefix, *again)]
+        resting = [self.pool.resting(p.warm, len(p.held_anchors())) for p in (prefix, *self._again(prefix))]
         return self.pool.slack(sum(resting))
+
+    def _again(self, prefix: Prefix) -> list[Prefix]:
+        """Those made young again since the prefix was, without being computed: they no longer stand before it in the
+        line."""
+        return [p for p in self.prefixes.values() if p.warm and p.born <= prefix.stamp < p.stamp]
 
     def resident(self, prefix: Prefix) -> bool:
         """Whether what is warm of the prefix is in the pool."""
@@ -203,7 +220,29 @@ class Residency:
             return "evicted" if prefix.evictions else "cold"
         if self.resident(prefix):
             return "resident" if prefix.warm >= _MOSTLY * len(prefix.ids) else "cold"
-        return "offloaded" if self.offloads and (prefix.settled or not self.holes) else "evicted"
+        return "offloaded" if self.away(prefix) else "evicted"
+
+    def unsettled(self, prefix: Prefix) -> bool:
+        """Whether the prefix's copy in host memory may have holes."""
+        return self.offloads and self.holes and not prefix.settled
+
+    def away(self, prefix: Prefix) -> bool:
+        """Whether host memory holds all that is warm of the prefix: its copy has no holes, and what was copied or used
+        since left it there. Copies take a block of each group, a prefix that is only used makes one young."""
+        if not self.offloads or self.unsettled(prefix):
+            return False
+        if self.pool is None or not self.host:
+            return True
+        younger = sum(p.warm for p in self._again(prefix))
+        return prefix.warm + younger + self.pool.groups * (self.copied - prefix.kept) <= self.host
+
+    def resumable(self, root: Path) -> list[int] | None:
+        """Lengths of the root's prefix at which the engine can go on with other tokens, in tokens; None: at any."""
+        prefix = self.prefixes.get(root)
+        if prefix is None or self.pool is None or self.pool.groups == 1 or self.offloads:
+            return None
+        near = max(0, prefix.warm - (self.slack(prefix) or 0))
+        return [0, *prefix.held_anchors(), *range(near, prefix.warm, _GRAIN), prefix.warm]
 
     # roots -------------------------------------------------------------------------------------------------------
 

@@ -12,6 +12,8 @@ import time
 from contextlib import aclosing
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from laguna_daemon.engine.client import Finish, Sampling
 from laguna_daemon.errors import LagunaError
 from laguna_daemon.service.residency import Ids, Prefix
@@ -24,6 +26,7 @@ _SHARE = 2
 """A prefix is touched once this part of its slack would be used up: half, since the count is an estimate."""
 _SEGMENT = 0.44  # of the slack: measured with 4,096 of 9,300
 _LITTLE = 64  # tokens computed: no more than the engine leaves out of every hit
+_SETTLE = 64  # new tokens behind a prefix that make its copy in host memory whole
 _BOUND_S = 10.0  # a touch that takes longer is not one: the prefix is gone, and is being computed
 _ONE = Sampling(max_tokens=1, token_ids=False)
 _log = logging.getLogger(__name__)
@@ -44,12 +47,17 @@ class Toucher:
             self._round = asyncio.create_task(self.round(client))
 
     async def before(self, client: AdmittedClient, ids: Ids) -> None:
-        """Work is about to begin: touch first what it would evict because the last touch is too long ago."""
+        """Work is about to begin: touch first what it would evict because the last touch is too long ago, and complete
+        the copy in host memory of what it evicts in any case."""
         for prefix in self.kept():
             slack = self._work.residency.slack(prefix)
             if slack is None or np_equal(prefix.ids, ids, min(prefix.warm, len(ids))):
                 continue
             cost = len(ids) - self._work.residency.common(ids)
+            if cost > slack and prefix.whole and self._work.residency.unsettled(prefix):
+                async with self._turn:
+                    await self.settle(client, prefix)
+                continue
             since = self._work.residency.since(prefix)
             if since > 1 and cost <= slack < since + cost:
                 async with self._turn:
@@ -106,6 +114,18 @@ class Toucher:
             if not self._work.admission.room(ids, 1) or not await self._one(client, ids):
                 return False
         prefix.anchored = self._work.residency.work
+        return True
+
+    async def settle(self, client: AdmittedClient, prefix: Prefix) -> bool:
+        """Ask once more over the prefix, so that its copy in host memory has no holes; False if that was in vain."""
+        filler = np.resize(prefix.ids[: 2 * _SETTLE][::-1], _SETTLE)
+        finish = None
+        async with aclosing(client.untouched(np.concatenate([prefix.ids, filler]), _ONE, TOUCH_PRIORITY)) as pieces:
+            async for piece in pieces:
+                finish = piece if isinstance(piece, Finish) else finish
+        if finish is None or finish.cached_tokens <= 0.9 * len(prefix.ids):
+            return False
+        prefix.settled = True
         return True
 
     async def anchors(self, client: AdmittedClient, ids: Ids, done: int, end: int) -> None:

@@ -10,10 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from laguna_context.errors import ContextError
-from laguna_daemon.engine.client import Finish, Sampling
 from laguna_daemon.errors import LagunaError
 from laguna_daemon.schemas import AskRequest, WorkspaceStatus
 from laguna_daemon.service import buffers as buffer_texts
@@ -22,7 +19,6 @@ from laguna_daemon.service.kept_roots import KeptRoots
 from laguna_daemon.service.power import why_not
 from laguna_daemon.service.prefill import WARM_PRIORITY, prefill
 from laguna_daemon.service.residency import Prefix
-from laguna_daemon.service.work import AdmittedClient
 from laguna_daemon.service.workspaces import OpenRoot
 
 if TYPE_CHECKING:
@@ -220,7 +216,7 @@ class Warmer:
             if not prefix.whole and prefix.warm <= before and prefix.identity == opened.workspace.identity:
                 self._failed[opened.root] = (prefix.identity, "its last warm-up did not come to its end")
             return True
-        if state == "resident" and prefix.whole and self._unsettled(prefix):
+        if state == "resident" and prefix.whole and self._residency.unsettled(prefix):
             await self._settle(prefix)
             return True
         return False
@@ -232,9 +228,6 @@ class Warmer:
         held = [other for other in others if other.warm and self._residency.resident(other)]
         guarded = [other for other in held if other.pinned or (other is last and not prefix.pinned)]
         return self._residency.fits_beside(prefix, guarded)
-
-    def _unsettled(self, prefix: Prefix) -> bool:
-        return self._residency.offloads and self._residency.holes and not prefix.settled
 
     # what it does ------------------------------------------------------------------------------------------------
 
@@ -284,7 +277,7 @@ class Warmer:
         finally:
             prefix.warming = False
             self._service.changed()
-        if prefix.whole and current() and self._unsettled(prefix):
+        if prefix.whole and current() and self._residency.unsettled(prefix):
             await self._settle(prefix)
 
     def _tell(self, prefix: Prefix, end: int, cached: int, wish: Wish | None) -> None:
@@ -298,11 +291,7 @@ class Warmer:
     async def _settle(self, prefix: Prefix) -> None:
         """Ask once more over the prefix, so that its copy in host memory has no holes."""
         client = await self._service.hosting.now()
-        filler = np.resize(prefix.ids[: 2 * _SETTLE][::-1], _SETTLE)
-        finish = await _one(client, np.concatenate([prefix.ids, filler]))
-        if finish is not None and finish.cached_tokens > 0.9 * len(prefix.ids):
-            prefix.settled = True
-        else:
+        if not await self._work.toucher.settle(client, prefix):
             self._failed[prefix.root] = (prefix.identity, "its copy in host memory could not be completed")
         self._service.changed()
 
@@ -317,6 +306,8 @@ class Warmer:
             return False
         self._compacted = True
         opened = next((found for found in self._service.workspaces.opened() if found.root == last.root), None)
+        if opened is not None:
+            opened.workspace.resumable = self._residency.resumable(opened.root)
         if opened is None or not await asyncio.to_thread(opened.workspace.compact):
             return False
         _log.info("%s was compacted while idle", opened.root)
@@ -335,12 +326,3 @@ class Warmer:
                     await self._service.workspaces.get(root, materials, lambda stage, done, total: None)
             except (LagunaError, OSError) as error:
                 _log.info("%s was not opened again: %s", root, error)
-
-
-async def _one(client: AdmittedClient, ids: np.ndarray) -> Finish | None:
-    pieces = client.generate(ids, Sampling(max_tokens=1, token_ids=False), priority=WARM_PRIORITY)
-    async with aclosing(pieces):
-        async for piece in pieces:
-            if isinstance(piece, Finish):
-                return piece
-    return None

@@ -46,8 +46,10 @@ class Work:
         """Another engine is being started."""
         self.launch = launch
         self._learned = False
+        cache = launch.profile.cache
         self.residency.offloads = launch.offload_gib > 0
-        self.residency.holes = launch.profile.cache.settle
+        self.residency.host = int(launch.offload_gib * 2**30 / cache.token_bytes) if cache.token_bytes else 0
+        self.residency.holes = cache.settle
 
     def admitted(self, client: EngineClient) -> AdmittedClient:
         """The client as everybody uses it."""

@@ -127,6 +127,51 @@ def test_offloaded_needs_a_whole_copy(residency: Residency) -> None:
     assert residency.common(prefix.ids) == 1000
 
 
+def test_what_is_computed_anew_has_holes_in_its_copy_again(residency: Residency) -> None:
+    residency.pool = LAGUNA
+    residency.offloads = residency.holes = True
+    prefix = warm(residency, A, ids(1, 100_000))
+    prefix.settled = True
+    residency.add(np.concatenate([prefix.ids, ids(2, 5000)]), 5000)
+    assert prefix.settled, "a long question behind it changes nothing"
+    residency.add(prefix.ids, 60_000)
+    assert not prefix.settled
+
+
+def test_a_request_that_shares_a_beginning_alone_says_nothing_of_the_rest(residency: Residency) -> None:
+    residency.pool = LAGUNA
+    prefix = warm(residency, A, ids(1, 100_000))
+    other = np.concatenate([prefix.ids[:300], ids(2, 50_000)])
+    residency.found(other, 0, residency.common(other), 16)
+    assert (prefix.warm, prefix.evictions) == (100_000, 0)
+    again = np.concatenate([prefix.ids, ids(3, 100)])
+    assert residency.found(again, 240, residency.common(again), 16)
+    assert (prefix.warm, prefix.evictions) == (240, 1)
+
+
+def test_many_requests_elsewhere_do_not_make_a_repository_forgotten(residency: Residency) -> None:
+    residency.offloads = True
+    prefix = warm(residency, A, ids(1, 1000))
+    for number in range(2, 12):
+        residency.add(ids(number, 300), 300)
+    assert residency.state(prefix) == "offloaded"
+    assert residency.common(prefix.ids) == 1000
+
+
+def test_host_memory_holds_two_repositories_and_not_three() -> None:
+    # As replayed with vLLM's own books: 32 GiB keep two of 190,000 tokens in turn, and the third pushes out the first.
+    residency = Residency(pool=LAGUNA, offloads=True, host=32 * 2**30 // 36_864)
+    first, second = warm(residency, A, ids(1, 190_000)), warm(residency, B, ids(2, 190_000))
+    for _ in range(10):
+        assert [residency.state(prefix) for prefix in (first, second)].count("evicted") == 0
+        residency.add(first.ids, 200)
+        residency.add(second.ids, 200)
+    third = warm(residency, Path("/c"), ids(3, 190_000))
+    assert residency.state(second) == "offloaded"
+    assert residency.state(first) == "evicted"
+    assert residency.state(third) == "resident"
+
+
 def test_a_grown_overlay_keeps_what_is_warm_and_a_new_snapshot_what_both_share(residency: Residency) -> None:
     old = ids(1, 800)
     prefix = warm(residency, A, old)
@@ -147,6 +192,13 @@ def test_where_windows_have_passed_a_branch_is_warm_only_near_the_end_and_at_anc
     assert residency.common(deep) == 170_992, "whole blocks"
     assert residency.common(middle) == 94_992
     assert prefix.held_anchors() == (94_992, 170_992)
+    places = residency.resumable(A)
+    assert places is not None
+    assert set(places) >= {0, 94_992, 170_992, 190_000}
+    assert not [place for place in places if 170_992 < place < 180_000], "windows that have passed"
+    residency.offloads = True
+    assert residency.resumable(A) is None, "host memory has them"
+    residency.offloads = False
     residency.follow(A, deep, "compacted", (50, 90))
     assert (prefix.warm, prefix.anchors) == (170_992, (94_992, 170_992))
 

@@ -223,7 +223,7 @@ def test_idle_compaction_is_warmed_before_the_next_question(make_home: HomeFacto
     home = make_home(LAGUNA_WARM__IDLE_COMPACTION="1")
     daemon = Daemon(home)
     before = daemon.ask(repo, "first")["snapshot"]
-    for number in range(8):
+    for number in range(2):
         (repo / f"part_{number}.py").write_text(f"CHANGED_{number} = 1\n" * 8)
     commit(repo, "changed")
     daemon.ask(repo, "second")
