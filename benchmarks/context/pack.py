@@ -4,8 +4,9 @@
 
 *Floor* lists the tree with git, reads every file and encodes all that is UTF-8 with tiktoken. *Cold* opens a workspace
 with an empty cache, makes a prompt and the manifest of every listed file; *again* is the same in another process with
-that cache. Runs take turns, so that ratios are of one load; `cpu` is user and system time of the process and its
-children, which the machine's load hardly touches. With strace, the content files opened by *again* are counted.
+that cache; *everything* is cold with a budget so large that all text is in the prompt, as it is in the floor's. Runs
+take turns, so that ratios are of one load; `cpu` is user and system time of the process and its children, which the
+machine's load hardly touches. With strace, the content files opened by *again* are counted.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 BUDGET = (204_800, 14_800, 8_000, 17_000)
+EVERYTHING = (2_000_000_000, 14_800, 8_000, 17_000)
 
 
 def floor(tree: Path, model: Path, cache: Path) -> dict[str, Any]:
@@ -49,7 +51,7 @@ def floor(tree: Path, model: Path, cache: Path) -> dict[str, Any]:
     return {"files": files, "tokens": tokens}
 
 
-def ours(tree: Path, model: Path, cache: Path, secrets: bool) -> dict[str, Any]:
+def ours(tree: Path, model: Path, cache: Path, secrets: bool, budget: tuple[int, int, int, int]) -> dict[str, Any]:
     """In a process of its own: open, prompt, manifest."""
     from laguna_context.template import load_template
     from laguna_context.tokens import load_tokenizer
@@ -58,7 +60,7 @@ def ours(tree: Path, model: Path, cache: Path, secrets: bool) -> dict[str, Any]:
     tokenizer = load_tokenizer(model, cache=cache)
     template = load_template(model, tokenizer)
     space = Workspace.open(
-        tree, tokenizer=tokenizer, template=template, budget=Budget(*BUDGET), cache_dir=cache, secrets=secrets
+        tree, tokenizer=tokenizer, template=template, budget=Budget(*budget), cache_dir=cache, secrets=secrets
     )
     prompt, manifest = space.prompt("What is this?"), space.manifest()
     space.close()
@@ -124,6 +126,11 @@ class Bench:
             shutil.copytree(self.checked, cache)
             found[f"cold {mode}"] = self._run(mode, cache)
             found[f"again {mode}"] = self._run(mode, cache)
+        for mode in ("all-open", "all-secrets"):
+            cache = self.scratch / mode
+            shutil.rmtree(cache, ignore_errors=True)
+            shutil.copytree(self.checked, cache)
+            found[f"everything {mode[4:]}"] = self._run(mode, cache)
         if self.repomix is not None:
             out = self.scratch / "repomix.xml"
             argv = [str(self.repomix), str(self.tree), "-o", str(out), "--quiet"]
@@ -153,14 +160,17 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--repomix", type=Path)
     parser.add_argument("--result", type=Path)
-    parser.add_argument("--mode", choices=["floor", "open", "secrets"], help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--mode", choices=["floor", "open", "secrets", "all-open", "all-secrets"], help=argparse.SUPPRESS
+    )
     parser.add_argument("--cache", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
     if args.mode == "floor":
         print(json.dumps(floor(args.tree, args.model, args.cache)))
         return
     if args.mode:
-        print(json.dumps(ours(args.tree, args.model, args.cache, args.mode == "secrets")))
+        budget = EVERYTHING if args.mode.startswith("all-") else BUDGET
+        print(json.dumps(ours(args.tree, args.model, args.cache, args.mode.endswith("secrets"), budget)))
         return
     with tempfile.TemporaryDirectory() as scratch:
         bench = Bench(args.tree, args.model, Path(scratch), args.repomix)

@@ -70,11 +70,11 @@ def agree(fast: Encode, reference: Encode, controls: Sequence[str]) -> bool:
 
 
 class Verdict:
-    """The remembered outcome for one tokenizer under the installed library versions."""
+    """The remembered outcome for one tokenizer and fast library ("name version") against the installed reference."""
 
-    def __init__(self, folder: Path | None, fingerprint: str) -> None:
+    def __init__(self, folder: Path | None, fingerprint: str, library: str) -> None:
         self._path = None if folder is None else folder / "tokenizers.json"
-        self._key = f"{fingerprint} {version('tiktoken')} {version('tokenizers')}"
+        self._key = f"{fingerprint} {library} {version('tokenizers')}"
 
     def _table(self) -> dict[str, bool]:
         if self._path is None:

@@ -2,7 +2,8 @@
 
 tiktoken is the fast path (Apache-2.0 library, used as published); the `tokenizers` library is the reference. The fast
 path is used only if its tables are proven equal (`merges`), its cuts are known (`splitting`) and both agree on the
-self-check corpus (`selfcheck`); any text outside what was proven goes to the reference, whole.
+self-check corpus (`selfcheck`); any text outside what was proven goes to the reference, whole. Where a faster library
+is installed (`accelerator`) and passes the same check, it encodes, and tiktoken stands behind it.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ import re
 import threading
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -23,6 +26,7 @@ import tokenizers
 from numpy.typing import NDArray
 
 from laguna_context import merges, selfcheck, splitting
+from laguna_context.accelerator import NAME, Accelerator, installed
 from laguna_context.errors import ContextError
 
 Ids = NDArray[np.uint32]
@@ -138,11 +142,31 @@ class TiktokenTokenizer(_Base):
         self._encoding = tiktoken.Encoding(
             fingerprint[:16], pat_str=pattern, mergeable_ranks=ranks.by_bytes, special_tokens={}
         )
+        self._accelerator: Accelerator | None = None
+
+    def accelerate(self, accelerator: Accelerator) -> None:
+        """From here on let this one encode whatever it takes. It must have been proven equal."""
+        self._accelerator = accelerator
+        self.kind = NAME
 
     def encode(self, text: str) -> Ids:
         text = _valid(text)
         if len(text) >= 50_000 and _LONG_BLANK.search(text):
             return self._reference(text)
+        if self._accelerator is not None:
+            with suppress(Exception):  # its limits are not documented; those of tiktoken are known
+                return self._accelerator.encode_many([text])[0]
+        return self._plainly(text)
+
+    def encode_many(self, texts: Sequence[str]) -> list[Ids]:
+        if self._accelerator is None or any(len(text) >= 50_000 for text in texts):
+            return super().encode_many(texts)
+        try:
+            return self._accelerator.encode_many([_valid(text) for text in texts])
+        except Exception:
+            return super().encode_many(texts)
+
+    def _plainly(self, text: str) -> Ids:
         ids = self._encoding.encode_to_numpy(text, disallowed_special=())
         if self._ids is not None:
             ids = self._ids[ids]
@@ -170,12 +194,29 @@ def load_tokenizer(folder: Path, *, cache: Path | None = None) -> Tokenizer:
     fast = _fast(config, fingerprint)
     if fast is None:
         return reference
-    verdict = selfcheck.Verdict(cache, fingerprint)
+    if not _proven(fast.encode, reference, cache, f"tiktoken {version('tiktoken')}"):
+        return reference
+    accelerator = _accelerator(config)
+    if accelerator is not None and _proven(accelerator.encode, reference, cache, f"{NAME} {installed()}"):
+        fast.accelerate(accelerator)
+    return fast
+
+
+def _proven(encode: selfcheck.Encode, reference: Tokenizer, cache: Path | None, library: str) -> bool:
+    verdict = selfcheck.Verdict(cache, reference.fingerprint, library)
     agreed = verdict.known
     if agreed is None:
-        agreed = selfcheck.agree(fast.encode, reference.encode, fast.controls)
-        verdict.known = agreed
-    return fast if agreed else reference
+        agreed = verdict.known = selfcheck.agree(encode, reference.encode, reference.controls)
+    return agreed
+
+
+def _accelerator(config: Mapping[str, Any]) -> Accelerator | None:
+    if installed() is None:
+        return None
+    try:
+        return Accelerator(config)
+    except Exception:  # whatever it has against this tokenizer, there is tiktoken
+        return None
 
 
 def _fast(config: Mapping[str, Any], fingerprint: str) -> TiktokenTokenizer | None:

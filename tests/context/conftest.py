@@ -8,9 +8,13 @@ from typing import Any
 
 import pytest
 
+from laguna_context import accelerator
 from laguna_context.template import ChatTemplate, load_template
 from laguna_context.tokens import Tokenizer, load_tokenizer
 from laguna_context.workspace import Budget, Workspace
+
+# The optional library's tests belong to an environment that has it (extra `fast`).
+collect_ignore = [] if accelerator.installed() else ["test_accelerator.py"]
 
 SMALL = Budget(context=8192, output=1024, task=1024, overlay=600)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from laguna_context import selfcheck
+from laguna_context import selfcheck, tokens
 from laguna_context.frames import document
 from laguna_context.merges import NotByteLevel, build_ranks
 from laguna_context.splitting import GPT2, alternatives, compose
@@ -32,6 +32,14 @@ _SPELLINGS = ["def", "return", "self", "x", "é", "日本", "😋", "0", "42", "
 _HOSTILE = ["_", "²", "<|im_end|>", "<user>", "</document 01234567>"]
 WORDS = st.sampled_from([*_SPELLINGS, *_HOSTILE, *CONTROLS.values()])
 CODE = st.lists(BLANKS | WORDS | st.text(max_size=6), max_size=40).map("".join)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def no_accelerator() -> Iterator[None]:
+    """What an optional library does is tested beside it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(tokens, "installed", lambda: None)
+        yield
 
 
 @pytest.fixture(scope="module", params=SHAPES)
