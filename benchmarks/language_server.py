@@ -245,7 +245,7 @@ def _abort_times(log: list[dict[str, Any]], text: str, sent: list[float], tokeni
         if not entry["aborted"]:
             continue
         said = re.search(r"L(\d{5})(\w*)(?:<CURSOR>|\Z)", tokenizer.decode(entry["tail"]).decode("utf-8", "replace"))
-        if said is None:
+        if said is None or len(said[2]) == WIDTH - 7:  # a whole line: whether its end was typed too is not in a prompt
             continue
         after = int(said[1]) * WIDTH + 6 + len(said[2])  # keystrokes before the prompt was made
         if after < len(sent):

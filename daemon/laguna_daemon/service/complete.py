@@ -29,8 +29,9 @@ BACKGROUND_PRIORITY = 1
 class _Answer:
     """What has come of a completion so far."""
 
-    def __init__(self, began: float, prompt_tokens: int, profile: str) -> None:
+    def __init__(self, began: float, prompt_tokens: int, profile: str, withheld: str) -> None:
         self.began = began
+        self._withheld = withheld
         self.text = ""
         self.usage = Usage(prompt_tokens=prompt_tokens, profile=profile)
 
@@ -43,7 +44,16 @@ class _Answer:
         usage = self.usage
         usage.prefilled_tokens = usage.prompt_tokens - usage.cached_tokens
         usage.total_ms = self._elapsed()
-        return CompleteResult(text=self.text, usage=usage)
+        return CompleteResult(text=self._inserted(), usage=usage)
+
+    def _inserted(self) -> str:
+        """The text behind the white space that stands before the cursor; none if the model goes on elsewhere."""
+        if not self._withheld:
+            return self.text
+        said = self.text.lstrip()
+        _, newline, indentation = self.text[: len(self.text) - len(said)].rpartition("\n")
+        wanted = self._withheld.rpartition("\n")[2]
+        return indentation.removeprefix(wanted) + said if newline and indentation.startswith(wanted) else ""
 
     def _elapsed(self) -> float:
         return round((time.perf_counter() - self.began) * 1000, 1)
@@ -61,10 +71,10 @@ async def complete(service: Service, request: CompleteRequest) -> CompleteResult
     settings = service.settings.completion
     last = _resident(service, request, materials)
     ids = infill.build(materials, request, settings, last)
-    answer = _Answer(began, len(ids), materials.launch.profile.name)
-    fim = materials.launch.profile.fim
+    fim = materials.launch.profile.fim if last is None else None
+    answer = _Answer(began, len(ids), materials.launch.profile.name, infill.withheld(fim, request))
     sampling = materials.completion_sampling(
-        request.max_tokens or settings.max_tokens, stop=() if fim is None or last is not None else fim.stop
+        request.max_tokens or settings.max_tokens, stop=() if fim is None else fim.stop
     )
     try:
         async with asyncio.timeout(settings.timeout), service.traffic.interactive(typing=True):

@@ -48,6 +48,19 @@ def build(materials: Materials, request: CompleteRequest, settings: CompletionSe
         chars = chars[0] // 2, chars[1] // 2
 
 
+def withheld(fim: FimSection | None, request: CompleteRequest) -> str:
+    """White space from the last line with text up to the cursor, which a plain continuation is asked without.
+
+    Tokenizers join line ends and indentation with each other and with the word behind them, so a text that ends in the
+    middle of it goes on in a way the model has never seen. It says all of it itself, and its indentation shows whether
+    it goes on where the cursor is. A form made for infill says so by its tokens.
+    """
+    if fim is None or fim.form != "{prefix}":
+        return ""
+    blank = request.prefix[len(request.prefix.rstrip()) :]
+    return blank if "\n" in blank and len(blank) < len(request.prefix) else ""
+
+
 def _windowed(request: CompleteRequest, before: int, behind: int) -> CompleteRequest:
     """The request with the text that is sent: anchored, and without secrets. Snippets get half as much as the file."""
     snippets: list[Snippet] = []
@@ -99,7 +112,8 @@ def _by_tokens(materials: Materials, request: CompleteRequest, fim: FimSection) 
     """The profile's form filled in; None, with a word in the log, if the tokenizer lacks a token of it."""
     mark = _COMMENTS.get(request.language, "//")
     files = "".join(f"{mark} {each.path}\n{each.text}\n\n" for each in request.snippets)
-    texts = {"{prefix}": f"{files}{mark} {request.path}\n{request.prefix}", "{suffix}": request.suffix}
+    prefix = request.prefix.removesuffix(withheld(fim, request))
+    texts = {"{prefix}": f"{files}{mark} {request.path}\n{prefix}", "{suffix}": request.suffix}
     parts: list[Ids] = []
     for piece in _SLOTS.split(fim.form):
         if piece in texts:

@@ -78,7 +78,7 @@ async def test_an_editor_starts_the_daemon_and_gets_answers(home, editor, repo):
     assert home.daemon_pid()
     probe(home).answers(
         {"when": "What is this?", "answer": "A lamp.\nYes."},
-        {"when": "def off(self):", "answer": "self.lit = False"},
+        {"when": "def off(self):", "answer": "\n        self.lit = False"},
     )
     result = await client.request("laguna/chat", {"text": "What is this?", "partialResultToken": "t"})
     assert result["text"] == "A lamp.\nYes."

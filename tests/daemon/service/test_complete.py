@@ -26,7 +26,7 @@ def test_what_came_in_time_is_the_answer(make_home):
     home = make_home("--decode-speed", "10", LAGUNA_COMPLETION__TIMEOUT="2")
     home.json("start", "--wait", "--json")
     probe = Probe(home.runtime / "engine.sock")
-    probe.answers({"when": "# a.py\ndef f():", "answer": "a = 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + 9\n    " * 20})
+    probe.answers({"when": "# a.py\ndef f():", "answer": "\n    a = 1 + 2 + 3 + 4 + 5 + 6 + 7 + 8 + 9" * 20})
     found = complete(home)
     assert found["usage"]["finish_reason"] == "timeout"
     assert found["text"].startswith("a = 1") and found["usage"]["output_tokens"] < 64
@@ -37,10 +37,31 @@ def test_the_engine_stops_with_the_construct(make_home):
     home = make_home()
     home.json("start", "--wait", "--json")
     probe = Probe(home.runtime / "engine.sock")
-    probe.answers({"when": "# a.py\ndef f():", "answer": "return 1\n\ndef g():\n" + "    x = 2\n" * 200})
+    probe.answers({"when": "# a.py\ndef f():", "answer": "\n    return 1\n\ndef g():\n" + "    x = 2\n" * 200})
     found = complete(home, max_tokens=200)
     assert found["usage"]["finish_reason"] == "stop" and found["usage"]["output_tokens"] < 40
     assert found["text"].startswith("return 1\n")
+
+
+def test_a_continuation_goes_on_where_the_cursor_is(make_home):
+    home = make_home()
+    home.json("start", "--wait", "--json")
+    probe = Probe(home.runtime / "engine.sock")
+    said = {
+        "\n    return 1": "return 1",
+        "\n\n    return 1": "return 1",
+        "\n        return 1": "    return 1",  # as deep as the model means it
+        "\n    if a:\n        b": "if a:\n        b",
+        "\nreturn 1": "",  # the block is at its end
+        "\n": "",
+        " # and more\n    return 1": "",  # the line above is not
+        "": "",
+    }
+    for answer, expected in said.items():
+        probe.answers({"when": "# a.py\ndef f():", "answer": answer})
+        assert complete(home, suffix="")["text"] == expected, answer
+    probe.answers({"when": "x = ", "answer": " 1"})
+    assert complete(home, prefix="x = ")["text"] == " 1"
 
 
 def test_behind_a_repository_that_is_warm(make_home, tmp_path: Path):

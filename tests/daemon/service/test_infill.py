@@ -18,7 +18,7 @@ from laguna_daemon.engine.profile import FimSection, load_profile
 from laguna_daemon.errors import OverBudget
 from laguna_daemon.lsp.text.positions import split_lines
 from laguna_daemon.schemas import CompleteRequest, Snippet
-from laguna_daemon.service.infill import build
+from laguna_daemon.service.infill import build, withheld
 from laguna_daemon.service.materials import Materials
 from laguna_daemon.service.residency import common_prefix
 
@@ -119,6 +119,25 @@ def test_the_default_without_gpus_continues_the_text(laguna_model, words):
     said = text(found, build(found, asked, SETTINGS, None))
     assert said.startswith("# lamp.py\nclass Lamp:\n\n# src/values.py\n")
     assert said.endswith(f"{LINES[1499]}    x = ") and LINES[1500] not in said
+
+
+@pytest.mark.parametrize(
+    ("prefix", "ends", "kept"),
+    [
+        ("def f():\n    ", "def f():", "\n    "),
+        ("def f():\n\n\t", "def f():", "\n\n\t"),
+        ("x = 1  \n", "x = 1", "  \n"),
+        ("x = ", "x = ", ""),
+        ("    ", "a.py\n    ", ""),
+        ("\n    ", "a.py\n\n    ", ""),
+    ],
+)
+def test_a_continuation_begins_behind_the_last_word(laguna_model, prefix, ends, kept):
+    found = materials(laguna_model, fim=load_profile("cpu").fim)
+    asked = CompleteRequest(path="a.py", language="python", prefix=prefix, suffix="")
+    assert text(found, build(found, asked, SETTINGS, None)).endswith(ends)
+    assert withheld(found.launch.profile.fim, asked) == kept
+    assert withheld(FimSection(form="<a>{prefix}<b>"), asked) == withheld(None, asked) == ""
 
 
 def test_a_form_whose_tokens_are_missing_is_asked_in_words(laguna_model, caplog):
