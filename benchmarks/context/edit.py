@@ -27,7 +27,7 @@ from laguna_context.tokens import load_tokenizer
 from laguna_context.watching import Changes, watch
 from laguna_context.workspace import Budget, Workspace
 
-BUDGET = Budget(context=204_800, output=7_000, task=4_000, overlay=17_000)
+BUDGET = Budget(context=238_000, output=7_000, task=4_000, overlay=17_000)  # a fresh snapshot fills 90% of its share
 
 
 def edited(text: str, number: int, whole: bool) -> str:

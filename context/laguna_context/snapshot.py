@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -39,7 +40,11 @@ class Snapshot:
 
     def part(self, path: str) -> Part | None:
         """The document of `path`, or None."""
-        return next((part for part in self.parts if part.path == path), None)
+        return self._by_path.get(path)
+
+    @cached_property
+    def _by_path(self) -> dict[str, Part]:
+        return {part.path: part for part in self.parts}
 
     def text(self, part: Part, tokenizer: Tokenizer) -> str | None:
         """The text of a document, from its ids; None if this tokenizer does not give texts back exactly."""

@@ -80,6 +80,7 @@ class _Base:
         vocabulary = _vocabulary(config)
         self.vocabulary = 1 + max([*vocabulary.values(), *self._controls.values()])
         self._local = threading.Lock()
+        self._pool: ThreadPoolExecutor | None = None
         self._plain: tokenizers.Tokenizer | None = None
         self._full: tokenizers.Tokenizer | None = None
         self._bytes: list[bytes] | None = None
@@ -91,9 +92,12 @@ class _Base:
         return self._reference(_valid(text))
 
     def encode_many(self, texts: Sequence[str]) -> list[Ids]:
-        # tiktoken and the reference both release the interpreter lock while they encode.
-        with ThreadPoolExecutor(min(8, os.cpu_count() or 1)) as pool:
-            return list(pool.map(self.encode, texts))
+        # tiktoken and the reference both release the interpreter lock while they encode. tiktoken keeps the memory of its
+        # regular expression per thread: new threads for each call made a large tree cost half as much again.
+        with self._local:
+            if self._pool is None:
+                self._pool = ThreadPoolExecutor(min(8, os.cpu_count() or 1), thread_name_prefix="laguna-encode")
+        return list(self._pool.map(self.encode, texts))
 
     def encode_controlled(self, text: str) -> Ids:
         with self._local:
