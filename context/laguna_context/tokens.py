@@ -92,8 +92,8 @@ class _Base:
         return self._reference(_valid(text))
 
     def encode_many(self, texts: Sequence[str]) -> list[Ids]:
-        # tiktoken and the reference both release the interpreter lock while they encode. tiktoken keeps the memory of its
-        # regular expression per thread: new threads for each call made a large tree cost half as much again.
+        # tiktoken and the reference both release the interpreter lock while they encode. tiktoken keeps its regular
+        # expression's memory per thread: new threads for each call made a large tree cost half as much again.
         with self._local:
             if self._pool is None:
                 self._pool = ThreadPoolExecutor(min(8, os.cpu_count() or 1), thread_name_prefix="laguna-encode")
