@@ -126,12 +126,15 @@ class Residency:
             if shared - (len(ids) - computed) > _ONE_STEP:
                 prefix.settled = False  # copied anew, step by step
             if shared == len(prefix.ids) or (shared == len(ids) and shared > prefix.warm):
+                held = prefix.held_anchors()
                 if shared > prefix.warm:
                     prefix.born = self.work
                 prefix.warm = shared
                 # What stands behind the prefix in this request was computed after it.
                 prefix.stamp = self.work - min(computed, len(ids) - shared) - len(answer)
                 prefix.kept = self.copied
+                if not held:
+                    prefix.anchored = self.work  # the first one was just passed, if any was
 
     def generated(self, tokens: int) -> None:
         """Tokens of an answer, which take blocks like any others."""
@@ -195,6 +198,11 @@ class Residency:
         """Tokens computed since the prefix was last used."""
         return self.work - prefix.stamp
 
+    def waiting(self, prefix: Prefix) -> int:
+        """Tokens computed since the prefix, or an anchor of it, was last used: questions make the prefix young, and
+        its anchors not."""
+        return max(self.since(prefix), self.work - prefix.anchored if prefix.held_anchors() else 0)
+
     def slack(self, prefix: Prefix) -> int | None:
         """Tokens of other work that the prefix survives, from its last use on; None if the pool is not known."""
         if self.pool is None:
@@ -206,6 +214,13 @@ class Residency:
         """Those made young again since the prefix was, without being computed: they no longer stand before it in the
         line."""
         return [p for p in self.prefixes.values() if p.warm and p.born <= prefix.stamp < p.stamp]
+
+    def let_go(self, prefix: Prefix) -> None:
+        """Forget anchors that were not touched for too long: to touch one that is gone is to compute it, which evicts
+        the rest."""
+        slack = self.slack(prefix)
+        if prefix.held_anchors() and slack is not None and self.work - prefix.anchored > slack:
+            prefix.anchors = tuple(anchor for anchor in prefix.anchors if anchor >= prefix.warm)
 
     def resident(self, prefix: Prefix) -> bool:
         """Whether what is warm of the prefix is in the pool."""

@@ -50,6 +50,7 @@ class Toucher:
         """Work is about to begin: touch first what it would evict because the last touch is too long ago, and complete
         the copy in host memory of what it evicts in any case."""
         for prefix in self.kept():
+            self._work.residency.let_go(prefix)
             slack = self._work.residency.slack(prefix)
             if slack is None or np_equal(prefix.ids, ids, min(prefix.warm, len(ids))):
                 continue
@@ -58,10 +59,10 @@ class Toucher:
                 async with self._turn:
                     await self.settle(client, prefix)
                 continue
-            since = self._work.residency.since(prefix)
+            since = self._work.residency.waiting(prefix)
             if since > 1 and cost <= slack < since + cost:
                 async with self._turn:
-                    if self._work.residency.since(prefix) >= since:  # or a round came before
+                    if self._work.residency.waiting(prefix) >= since:  # or a round came before
                         await self.touch(client, prefix)
 
     async def round(self, client: AdmittedClient) -> None:
@@ -81,10 +82,13 @@ class Toucher:
         """Resident prefixes whose slack would be half used after one more request like the latest."""
         found = []
         for prefix in self.kept():
-            slack = self._work.residency.slack(prefix)
-            if slack is None or prefix.warming:
+            if prefix.warming:
                 continue
-            since = self._work.residency.since(prefix)
+            self._work.residency.let_go(prefix)
+            slack = self._work.residency.slack(prefix)
+            if slack is None:
+                continue
+            since = self._work.residency.waiting(prefix)
             coming = max((cost for cost in self._work.costs if cost <= slack // _SHARE), default=0)
             if since > 1 and since + coming > slack // _SHARE:
                 found.append(prefix)

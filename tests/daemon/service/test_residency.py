@@ -149,6 +149,29 @@ def test_a_request_that_shares_a_beginning_alone_says_nothing_of_the_rest(reside
     assert (prefix.warm, prefix.evictions) == (240, 1)
 
 
+def test_anchors_that_were_not_touched_for_too_long_are_let_go() -> None:
+    residency = Residency(pool=LAGUNA)
+    prefix = residency.follow(A, ids(1, 190_000), "a", (50, 90))
+    for end in (94_992, 170_992, 190_000):
+        residency.add(prefix.ids[:end], end - prefix.warm)
+    residency.let_go(prefix)
+    assert prefix.held_anchors() == (), "the last segments took longer than the pool remembers"
+    prefix = residency.follow(B, ids(2, 100_000), "b", (95,))
+    residency.add(prefix.ids[:94_992], 94_992)
+    residency.add(prefix.ids, 5_008)
+    slack = residency.slack(prefix)
+    assert slack is not None
+    for _ in range(slack // 1000 - 6):
+        residency.add(np.concatenate([prefix.ids, ids(3, 1000)]), 1000)  # questions: the prefix stays young
+        residency.let_go(prefix)
+    assert residency.since(prefix) <= 1000
+    assert prefix.held_anchors() == (94_992,)
+    for _ in range(7):
+        residency.add(np.concatenate([prefix.ids, ids(3, 1000)]), 1000)
+        residency.let_go(prefix)
+    assert prefix.held_anchors() == ()
+
+
 def test_many_requests_elsewhere_do_not_make_a_repository_forgotten(residency: Residency) -> None:
     residency.offloads = True
     prefix = warm(residency, A, ids(1, 1000))
