@@ -16,7 +16,7 @@ from laguna_daemon.engine.client import EngineClient, Finish, Sampling
 from support.daemon import Home, git, repository
 
 BLOCK = 128
-BUDGET = Budget(context=4096, output=256, task=256, overlay=600)
+BUDGET = Budget(context=4096, output=256, task=256, overlay=400)
 FILES = {f"lamp/part_{n:02}.py": "".join(f"value_{n}_{i} = {i}\n" for i in range(24)) for n in range(12)}
 
 
