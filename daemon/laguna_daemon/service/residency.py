@@ -130,11 +130,17 @@ class Residency:
                 if shared > prefix.warm:
                     prefix.born = self.work
                 prefix.warm = shared
-                # What stands behind the prefix in this request was computed after it.
-                prefix.stamp = self.work - min(computed, len(ids) - shared) - len(answer)
+                if self._at_its_end(prefix, len(ids) - computed):
+                    # What stands behind the prefix in this request was computed after it.
+                    prefix.stamp = self.work - min(computed, len(ids) - shared) - len(answer)
                 prefix.kept = self.copied
                 if not held:
                     prefix.anchored = self.work  # the first one was just passed, if any was
+
+    def _at_its_end(self, prefix: Prefix, cached: int) -> bool:
+        """Whether a request with so much from the cache used the prefix as far as it goes, and not further: one that
+        found more (questions begin alike) made the sliding windows behind its end young, and not those at its end."""
+        return self.pool is None or self.pool.groups == 1 or cached <= len(prefix.ids)
 
     def generated(self, tokens: int) -> None:
         """Tokens of an answer, which take blocks like any others."""

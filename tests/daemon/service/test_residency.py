@@ -172,6 +172,22 @@ def test_anchors_that_were_not_touched_for_too_long_are_let_go() -> None:
     assert prefix.held_anchors() == ()
 
 
+def test_questions_that_begin_alike_do_not_keep_the_window_at_the_end_young() -> None:
+    residency = Residency(pool=LAGUNA)
+    prefix = warm(residency, A, ids(1, 100_000))
+    head = ids(2, 40)  # of every question
+    residency.add(np.concatenate([prefix.ids, head, ids(3, 150)]), 190)
+    for number in range(4, 24):
+        computed = 160  # the head is found, too
+        residency.add(np.concatenate([prefix.ids, head, ids(number, 150)]), computed)
+    assert residency.since(prefix) >= 20 * 150, "so that it is touched before an edit has to begin there"
+    residency.add(prefix.ids, 24)
+    assert residency.since(prefix) <= 24, "a touch does keep it"
+    residency.pool = SMALL
+    residency.add(np.concatenate([prefix.ids, head, ids(30, 150)]), 150)
+    assert residency.since(prefix) <= 190, "without sliding windows every use keeps all of it"
+
+
 def test_many_requests_elsewhere_do_not_make_a_repository_forgotten(residency: Residency) -> None:
     residency.offloads = True
     prefix = warm(residency, A, ids(1, 1000))
