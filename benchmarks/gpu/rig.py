@@ -1,7 +1,7 @@
 """What runs of the whole product on one machine share: a home, model folders, a profile, a repository of N tokens.
 
 The GPU profile is the product's own for four 24 GB cards, cut to one GPU: the same architecture, draft, KV pool and
-batch, dummy weights; the context is as long as the pool holds, so that a first prompt of 190,000 tokens leaves room. With
+batch, dummy weights; the context is as long as the pool holds, so that a prompt of 190,000 tokens leaves room. With
 `cpu_model` everything runs on the CPU engine and a small model instead, as a rehearsal.
 """
 

@@ -79,7 +79,7 @@ def test_what_the_checks_refuse_changes_nothing(home: Home) -> None:
     before = home.json("start", "--wait", "--json")["engine"]
     done = home.run("engine", "use", "laguna-s-2.1-4x24gb")
     assert done.returncode == 4
-    assert "No NVIDIA GPU was found" in done.stderr
+    assert "The checkpoints Laguna-S-2.1-DFlash-INT4 are not there" in done.stderr
     after = engine(home)
     assert (after["pid"], after["phase"], after["profile"]) == (before["pid"], "ready", "cpu")
     assert not (home.folder / "state" / "profile").exists()

@@ -80,6 +80,13 @@ def test_laguna_on_the_cpu_is_refused_and_a_small_model_is_not(tmp_path: Path) -
     assert "machine has 2.0" in said(replace(fine, host_memory=2 * 2**30), "cpu-memory")
 
 
+def test_a_start_command_of_ones_own_may_have_its_gpus_and_memory_elsewhere() -> None:
+    here = published(gpus=[], flags={"kv-offloading-size": 512})
+    for check in ("gpus", "offload"):
+        assert said(here, check).startswith("error: ")
+        assert said(replace(here, custom=True), check).startswith("warning: ")
+
+
 def test_a_managed_environment_is_held_to_its_lock() -> None:
     from laguna_daemon.engine.setup.lockfile import read_lock
 
