@@ -81,7 +81,8 @@ def test_laguna_on_the_cpu_is_refused_and_a_small_model_is_not(tmp_path: Path) -
 
 
 def test_a_start_command_of_ones_own_may_have_its_gpus_and_memory_elsewhere() -> None:
-    here = published(gpus=[], flags={"kv-offloading-size": 512})
+    allocator = {"PYTORCH_CUDA_ALLOC_CONF": ""}
+    here = published(gpus=[], flags={"kv-offloading-size": 512}, environment=allocator)
     for check in ("gpus", "offload"):
         assert said(here, check).startswith("error: ")
         assert said(replace(here, custom=True), check).startswith("warning: ")
