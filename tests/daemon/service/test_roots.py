@@ -36,7 +36,9 @@ def test_a_path_with_a_zero_byte_is_no_root(tmp_path: Path) -> None:
 
 def test_home_and_the_whole_disk_need_force(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HOME", str(tmp_path))
-    for wide in (tmp_path, Path("/")):
+    link = tmp_path / "link"
+    link.symlink_to(tmp_path)
+    for wide in (tmp_path, link, Path("/")):
         with pytest.raises(RepositoryError, match="Refusing"):
             roots.find(wide, named=True)
         assert roots.find(wide, named=True, force=True) == wide.resolve()
