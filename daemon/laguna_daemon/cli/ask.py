@@ -45,6 +45,11 @@ def ask(
     """Ask a question about a repository and stream the answer."""
     if json_ and stream_json:
         raise UsageError("--json and --stream-json exclude each other.")
+    if no_context and (repo or file):
+        raise UsageError(
+            "--no-context asks without any repository, and --repo and --file name what to read.",
+            "Leave one of them out.",
+        )
     if temperature is not None and not math.isfinite(temperature):
         raise ParameterRefused(f"temperature is {temperature}.", "It must lie between 0 and 2.")
     text = _question(question or [])
@@ -79,7 +84,10 @@ def reference(text: str) -> Reference:
     first, _, last = lines.partition("-")
     if not colon or not first.isdigit() or (last and not last.isdigit()):
         return Reference(path=text)
-    return Reference(path=path, first_line=int(first), last_line=int(last or first))
+    begin, end = int(first), int(last or first)
+    if not 1 <= begin <= end:
+        raise UsageError(f"{text} names no lines.", "Lines are counted from 1, and the last comes after the first.")
+    return Reference(path=path, first_line=begin, last_line=end)
 
 
 def _question(words: list[str]) -> str:

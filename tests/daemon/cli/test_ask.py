@@ -90,6 +90,23 @@ def test_without_context_nothing_of_the_repository_is_sent(home: Home, engine: P
     assert home.run("ask", "Q", "--no-context", cwd=home.folder).returncode == 0
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (("--no-context", "--repo", "."), "without any repository"),
+        (("--no-context", "--file", "a.py"), "without any repository"),
+        (("--file", "a.py:0"), "names no lines"),
+        (("--file", "a.py:7-3"), "names no lines"),
+    ],
+)
+def test_options_that_contradict_or_name_nothing_are_refused(
+    home: Home, repo: Path, options: tuple[str, ...], said: str
+) -> None:
+    done = home.run("ask", "Q", *options, cwd=repo)
+    assert done.returncode == 2
+    assert said in done.stderr
+
+
 def test_ctrl_c_aborts_the_generation_in_the_engine(make_home, repo: Path) -> None:
     home = make_home("--decode-speed", "20")
     home.json("start", "--wait", "--json")
