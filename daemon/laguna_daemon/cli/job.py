@@ -15,6 +15,7 @@ from laguna_daemon.api import client
 from laguna_daemon.cli.check import run_check
 from laguna_daemon.cli.proposals import Person
 from laguna_daemon.cli.writing import Writer
+from laguna_daemon.edits.safety import printable
 from laguna_daemon.errors import CheckFailed, EditsRefused
 from laguna_daemon.schemas import CheckEvent, Event, FailedCheck, ProposalEvent, RefactorRequest, ReportEvent
 from laguna_daemon.service.refactoring.turn import total
@@ -29,6 +30,7 @@ class Wish:
     check: str | None = None
     keep: bool = False
     partial: bool = False
+    self_starting: bool = False
     patch: Path | None = None
 
 
@@ -102,8 +104,25 @@ class Job:
             if str(wish.patch) != "-":
                 wish.patch.write_bytes(data)
             self._show.patched(wish.patch, data)
-        elif wish.how == "apply" or self._confirm(f"Write these edits to {self._root}?"):
+            return
+        agreed = wish.how == "apply" or self._confirm(f"Write these edits to {self._root}?")
+        if agreed and self._agreed(changes):
             self._write(report, changes)
+
+    def _agreed(self, changes: edits.ChangeSet) -> bool:
+        """Whether files that take effect by themselves may be written: agreement to the whole does not cover them."""
+        found = [] if self._wish.self_starting else edits.self_starting(changes.paths)
+        if not found:
+            return True
+        what = (
+            f"Other programs run or obey these without being asked: {_shortened([printable(path) for path in found])}."
+        )
+        if self._wish.how == "ask":
+            return self._confirm(f"{what} Write them too?")
+        raise EditsRefused(
+            f"{what} Nothing of these edits was written.",
+            "Look at them with --dry-run; then allow them with --allow-self-starting, or leave them out with --paths.",
+        )
 
     def _write(self, report: ReportEvent, changes: edits.ChangeSet) -> None:
         check = self._wish.check
@@ -145,6 +164,8 @@ class Job:
                 return checked
             self._show.diff(changes)
             if self._wish.how == "ask" and not self._confirm("Write these corrections?"):
+                return checked
+            if not self._agreed(changes):
                 return checked
             self._show.written(self._writer.apply(changes))
 

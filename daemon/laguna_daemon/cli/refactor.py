@@ -29,6 +29,9 @@ def refactor(
     partial: Annotated[bool, typer.Option("--partial", help="Write even if planned files were passed over.")] = False,
     max_rounds: Annotated[int, typer.Option(min=1, max=20, help="Rounds of correction, the first included.")] = 3,
     allow_ignored: Annotated[bool, typer.Option("--allow-ignored", help="Let edits touch ignored files.")] = False,
+    allow_self_starting: Annotated[
+        bool, typer.Option("--allow-self-starting", help="With --apply, write workflows, .envrc and their like too.")
+    ] = False,
     structured: Annotated[bool, typer.Option("--structured", help="Bind the answer to the planned lines.")] = False,
     thinking: Annotated[
         bool | None, typer.Option("--thinking/--no-thinking", help="Let the model reason first.")
@@ -62,7 +65,7 @@ def refactor(
     ensure_running()
     show = Machine(root, whole=json_) if json_ or stream_json else Person(diffs=str(patch) != "-")
     try:
-        Job(request, root, Wish(wish, check, keep, partial, patch), show).run()
+        Job(request, root, Wish(wish, check, keep, partial, allow_self_starting, patch), show).run()
     finally:
         show.end()
 

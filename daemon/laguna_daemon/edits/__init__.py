@@ -26,6 +26,7 @@ from laguna_daemon.edits.parser import Parsed, Parser, parse
 from laguna_daemon.edits.patch import to_patch
 from laguna_daemon.edits.plan import Limits, plan
 from laguna_daemon.edits.safety import PathRefused
+from laguna_daemon.edits.self_starting import self_starting
 from laguna_daemon.edits.textedits import FileEdits, Position, TextEdit, Units, text_edits
 from laguna_daemon.edits.transaction import FilesChanged, Recovered, WriteFailed, apply, recover
 from laguna_daemon.edits.undo import UnknownEdit, as_changes, find, history, undo, undone
@@ -77,6 +78,7 @@ __all__ = [
     "plan",
     "recover",
     "render",
+    "self_starting",
     "summary",
     "text_edits",
     "to_patch",

@@ -186,6 +186,17 @@ class TestRounds:
         assert second["prompt"][: len(first["prompt"])] == first["prompt"]
         assert second["cached_tokens"] >= spoken // 128 * 128, "the second round reuses the first, answer included"
 
+    def test_what_runs_by_itself_needs_a_word_of_its_own(self, home: Home, engine: Probe, shop: Path) -> None:
+        answer(engine, *CHANGED.values(), create(".github/workflows/ci.yml", "on: push\n"))
+        done = home.run("refactor", INSTRUCTION, "--apply", cwd=shop)
+        assert done.returncode == 6
+        assert "without being asked: .github/workflows/ci.yml" in done.stderr
+        assert "--allow-self-starting" in done.stderr
+        assert clean(shop)
+        found = refactor(home, shop, INSTRUCTION, "--apply", "--allow-self-starting")
+        assert found["applied"]
+        assert (shop / ".github/workflows/ci.yml").read_text() == "on: push\n"
+
     def test_blocks_that_stay_wrong_leave_everything_as_it_was(self, home: Home, engine: Probe, shop: Path) -> None:
         wrong = block("shop/cart.py", "nowhere", "x")
         answer(engine, CHANGED["shop/prices.py"], wrong, CHANGED["tests/test_shop.py"], refused=wrong)

@@ -104,7 +104,7 @@ def _with_versions(files: tuple[edits.FileEdits, ...], basis: Basis, abilities: 
             notes[f"laguna-{number}"] = {
                 "label": f"{_LABELS[each.kind]} {each.path}",
                 "description": f"was {each.source}" if each.source else "proposed by Laguna",
-                "needsConfirmation": each.kind in _CONFIRMED,
+                "needsConfirmation": each.kind in _CONFIRMED or bool(edits.self_starting([each.path])),
             }
         changes += _operations(each, basis, mark)
     edit: dict[str, Any] = {"documentChanges": changes}
