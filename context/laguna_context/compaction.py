@@ -71,6 +71,7 @@ class Compaction:
         new = {path for path in pending if path in catalogue.entries} - old.snapshot.tiers.keys() - paths
         self._shown = {path for path in old.shown_by_overlay() | new if not builder.minor(path)}
         self._paths = paths | self._shown | pending
+        self._hopeless: set[str] = set()
 
     def run(self, wish: Wish) -> Journal | None:
         """A snapshot and overlay that say the same in fewer tokens behind the overlay's start, or None if none do, or
@@ -101,9 +102,9 @@ class Compaction:
         )
 
     def _last_cut(self) -> int:
-        """Documents before the first that may not stay."""
+        """Documents before the first that may not stay: a rule keeps it out, or no entry that corrects it would fit."""
         paths = [part.path for part in self._snapshot.parts]
-        out = expelled(self._catalogue, paths, paths)
+        out = expelled(self._catalogue, paths, paths) | self._hopeless
         return sum(1 for _ in takewhile(lambda path: path not in out, paths))
 
     def _rewritten(self) -> Journal | None:
@@ -132,12 +133,15 @@ class Compaction:
         return min(max(kept + found.tail, int(_SHRUNK * budget)), budget - found.carried)
 
     def _corrections(self) -> dict[str, Change]:
-        """For each stale document of the snapshot, the one entry that would correct it."""
+        """For each stale document of the snapshot, the one entry that would correct it, if one can."""
         clean = Journal(self._catalogue, self._tokenizer, self._snapshot)
         out: dict[str, Change] = {}
         for part in self._snapshot.parts:
             if part.path != frames.LISTING_PATH and clean.now(part.path, {}).digest != part.digest:
-                for change in clean.differences([part.path], {}, self._builder.budget) or ():
+                changes = clean.differences([part.path], {}, self._builder.budget)
+                if changes is None:
+                    self._hopeless.add(part.path)
+                for change in changes or ():
                     out[part.path] = change
         return out
 

@@ -6,6 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -273,3 +274,29 @@ def test_a_mass_change_is_one_compaction(tmp_path: Path, open_workspace: object,
     found = view.read(tokenizer.decode(prompt.ids).decode())
     assert found.files.items() <= files.items()
     assert len(found.files) > 20
+
+
+@pytest.mark.parametrize("place", [0, 5, -1])
+@pytest.mark.parametrize("by_choice", [False, True])
+def test_a_file_that_outgrows_every_entry_does_not_stay_as_it_was(
+    tmp_path: Path, open_workspace: object, tokenizer: Tokenizer, place: int, by_choice: bool
+) -> None:
+    files = {f"m{i:02}.py": "".join(f"v{j} = {i}\n" for j in range(40)) for i in range(12)}
+    root = repository(tmp_path / "repo", files, commit=True)
+    space = open_workspace(root, TIGHT)  # type: ignore[operator]
+
+    def shown() -> dict[str, str]:
+        return view.read(tokenizer.decode(space.prompt("?").ids).decode()).files
+
+    path = space.prompt("?").documents[place].path
+    grown = "".join(f"grown_{number} = {number * 7919}\n" for number in range(3000))
+    assert tokenizer.encode(grown).size > TIGHT.context, "or an entry would do"
+    write(root, {path: grown})
+    space.changed([path])
+    if by_choice:
+        space.compact(force=True)
+    assert shown() == {name: text for name, text in files.items() if name != path}
+    write(root, {path: files[path]})
+    space.changed([path])
+    space.compact(force=True)
+    assert shown() == files
