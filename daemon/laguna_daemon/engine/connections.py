@@ -191,7 +191,8 @@ class _Connection(asyncio.Protocol):
         if self._ending is not None:
             self._ending.cancel()
             self._ending = None
-        self._free(self, self._transport is not None and self._usable)
+        # One that was held back has something unread in it.
+        self._free(self, self._transport is not None and self._transport.is_reading() and self._usable)
 
     # asyncio.Protocol --------------------------------------------------------------------------------------------
 

@@ -265,3 +265,22 @@ async def test_nobody_listens(tmp_path: Path) -> None:
     client = Connections(tmp_path / "none.sock", {})
     with pytest.raises(httpx.ConnectError):
         await whole(client)
+
+
+async def test_a_connection_that_was_held_back_and_left_is_not_used_again(serve, monkeypatch) -> None:
+    async def much(server: Server, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
+        while True:
+            await request_of(reader)
+            writer.write(CHUNKED + chunk(b"x" * 1000) + END)
+
+    monkeypatch.setattr(connections, "_UNREAD", 500)
+    server, client = await serve(much)
+    for finish in (False, True):
+        async with client.post("/", b"") as answer:
+            while not answer._connection._complete:  # noqa: ASYNC110 - nothing else tells
+                await asyncio.sleep(0.01)
+            if finish:
+                await answer.done()
+        async with asyncio.timeout(PATIENCE):
+            assert await whole(client) == b"x" * 1000
+    assert server.connections == 3, "what was read to its end is used again"
