@@ -47,7 +47,10 @@ async def _await_warm(service: Service, root: Path, emit: Emitter[Event]) -> Non
         if wish.total:
             emit(ProgressEvent(stage="prefill", message="Warm-up", done=wish.end, total=wish.total))
     await wish.done
-    prefix = service.hosting.resident.prefixes[root]
+    prefix = service.hosting.resident.prefixes.get(root)
+    if prefix is None:
+        emit(NoticeEvent(message=f"The warm-up of {root} was stopped before it began."))
+        return
     state = service.hosting.resident.state(prefix)
     emit(NoticeEvent(message=f"{root} is {state}: {prefix.warm:,} of {len(prefix.ids):,} tokens."))
     cached = prefix.warm if wish.cached is None else wish.cached

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from laguna_context.errors import ContextError
-from laguna_daemon.errors import LagunaError
+from laguna_daemon.errors import EngineUnavailable, LagunaError
 from laguna_daemon.schemas import AskRequest, WorkspaceStatus
 from laguna_daemon.service import buffers as buffer_texts
 from laguna_daemon.service import roots
@@ -98,6 +98,7 @@ class Warmer:
         wish = self._wishes.pop(root, None)
         if wish is not None and not wish.done.done():
             wish.done.set_result(None)
+            wish.moved.set()
         self._service.changed()
 
     def pin(self, root: Path, pinned: bool) -> None:
@@ -146,7 +147,10 @@ class Warmer:
                 async with asyncio.timeout(look):
                     await self._wake.wait()
             self._wake.clear()
-            if self._service.hosting.status().phase != "ready":
+            engine = self._service.hosting.status()
+            if engine.phase != "ready":
+                if engine.phase in ("failed", "stopped"):
+                    self._refuse(f"The engine is not ready: {engine.error or engine.detail or engine.phase}")
                 continue
             try:
                 await self._restore()
@@ -157,6 +161,13 @@ class Warmer:
             except Exception:
                 _log.exception("a warm-up failed")
                 await asyncio.sleep(1)
+
+    def _refuse(self, why: str) -> None:
+        """No engine is coming: whoever waits for a warm-up is told."""
+        wishes, self._wishes = self._wishes, {}
+        for wish in wishes.values():
+            wish.done.set_exception(EngineUnavailable(why, "See what it does: laguna-daemon status"))
+            wish.moved.set()
 
     async def _step(self) -> bool:
         """Do the one thing that is most wanted; False if there is nothing to do."""

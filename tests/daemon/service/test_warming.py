@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import time
 from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
+from laguna_daemon.config import Settings
+from laguna_daemon.errors import EngineUnavailable
+from laguna_daemon.schemas import EngineStatus
+from laguna_daemon.service.warming import Warmer
+from laguna_daemon.service.work import Work
 from support.daemon import Home, commit, repository, until
 from support.daemon_api import Daemon
 from support.engine_probe import Probe
@@ -242,3 +249,47 @@ def test_the_command_and_the_status_say_where_a_prefix_is(make_home: HomeFactory
     assert "resident" in home.run("status").stdout
     assert home.run("warm", "--pin", "--stop", cwd=repo).returncode == 2
     assert "no longer pinned" in home.run("warm", "--unpin", cwd=repo).stderr
+
+
+def test_a_warm_up_that_is_stopped_before_its_turn_is_not_waited_for(
+    make_home: HomeFactory, repo: Path, tmp_path: Path
+) -> None:
+    home = make_home("--prefill-speed", "800", **OFF)
+    daemon, second, probe = Daemon(home), other(tmp_path), engine(home)
+    first = threading.Thread(target=daemon.warm, args=(repo,))
+    first.start()
+    until(lambda: len(probe.requests()) >= 1)
+    told: list[dict[str, Any]] = []
+    waiting = threading.Thread(target=lambda: told.extend(Daemon(home).warm(second)), daemon=True)
+    waiting.start()
+    until(lambda: daemon.root(second).get("state") == "open")
+    time.sleep(0.3)
+    daemon.warm(second, "stop")
+    waiting.join(timeout=20)
+    assert not waiting.is_alive()
+    assert told[-1]["kind"] == "notice"
+    assert "before it began" in told[-1]["message"]
+    first.join(timeout=60)
+    assert daemon.root(repo)["residency"] == "resident"
+
+
+@pytest.mark.parametrize("phase", ["failed", "stopped", "backoff", "starting"])
+async def test_who_waits_for_a_warm_up_is_told_if_no_engine_comes(
+    phase: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("LAGUNA_STATE_DIR", str(tmp_path))
+    settings = Settings()
+    status = EngineStatus(phase=phase, error="The model is gone.")
+    hosting = SimpleNamespace(work=Work(settings, lambda: None), status=lambda: status)
+    warmer = Warmer(cast(Any, SimpleNamespace(hosting=hosting, settings=settings, changed=lambda: None)))
+    warmer.start()
+    wishes = [warmer.wish(tmp_path / name) for name in ("one", "two")]
+    await asyncio.sleep(0.05)
+    for wish in wishes:
+        if phase in ("failed", "stopped"):
+            assert wish.moved.is_set()
+            with pytest.raises(EngineUnavailable, match="The model is gone"):
+                await wish.done
+        else:
+            assert not wish.done.done(), "one that is starting will do it"
+    await warmer.stop()
