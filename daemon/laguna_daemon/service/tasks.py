@@ -13,6 +13,8 @@ from laguna_daemon.edits import INSTRUCTIONS
 from laguna_daemon.errors import RepositoryError
 from laguna_daemon.schemas import AskRequest, Diagnostic, Task
 
+_MOST_NAMES = 500_000  # bytes of names: a command line holds two millions at most, and a prompt far less
+
 _TEXTS: dict[Task, str] = {
     "explain": "Explain what the code shown right above does, how it fits into the repository, and what is not "
     "obvious about it. Start with one sentence that says it all.",
@@ -64,6 +66,10 @@ def _changes(root: Path) -> str:
         # Without --relative git names files from the top of the work tree, and reads those names from here.
         names = _names(root, "diff", "HEAD", "--relative", "--no-renames", "--name-only", "-z") if born else []
         changed = [path for path in names if forbidden(path) is None]
+        if sum(len(os.fsencode(path)) + 1 for path in changed) > _MOST_NAMES:
+            raise RepositoryError(
+                f"{len(changed):,} files have changed in {root}: too many for one review.", "Name files to review."
+            )
         shown = run_git(root, "diff", "HEAD", "--relative", "--", *changed) if changed else b""
         new = _names(root, "ls-files", *(() if born else ("-c",)), "-o", "-z", "--exclude-standard")
     except ContextError as error:

@@ -18,6 +18,7 @@ from laguna_context.template import load_template
 from laguna_context.tokens import load_tokenizer
 from laguna_daemon.errors import LagunaError, UsageError
 from laguna_daemon.schemas import AskRequest, ConversationTurn, Diagnostic, Usage
+from laguna_daemon.service import tasks
 from laguna_daemon.service.conversations import REENCODED, Conversations
 from laguna_daemon.service.talkstore import TalkStore
 from laguna_daemon.service.tasks import materials as task_materials
@@ -253,3 +254,15 @@ def test_a_review_before_the_first_commit(tmp_path):
 def test_a_review_outside_git(tmp_path):
     with pytest.raises(LagunaError, match="not in a git repository"):
         task_materials(AskRequest(question="", task="review"), tmp_path)
+
+
+def test_a_review_of_more_files_than_a_command_line_names(tmp_path, monkeypatch):
+    names = [f"a rather long name of a file, number {number}.py" for number in range(50)]
+    root = repository(tmp_path / "r", dict.fromkeys(names, "x = 1\n"))
+    for name in names:
+        (root / name).write_text("x = 2\n")
+    request = AskRequest(question="", task="review")
+    assert task_materials(request, root)[0][1].count("+x = 2") == 50
+    monkeypatch.setattr(tasks, "_MOST_NAMES", 2000)
+    with pytest.raises(LagunaError, match="50 files have changed"):
+        task_materials(request, root)
