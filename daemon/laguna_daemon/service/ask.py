@@ -15,6 +15,7 @@ from laguna_context.prompt import Prompt, PromptTooLarge
 from laguna_daemon.engine.client import Finish, Piece
 from laguna_daemon.engine.reasoning import ReasoningSplitter
 from laguna_daemon.errors import OverBudget, RepositoryError, UsageError
+from laguna_daemon.residency.prefill import prefill
 from laguna_daemon.schemas import (
     AskRequest,
     ConversationTurn,
@@ -30,7 +31,6 @@ from laguna_daemon.service import buffers as buffer_texts
 from laguna_daemon.service import references, roots, tasks
 from laguna_daemon.service.conversations import Talk
 from laguna_daemon.service.materials import Materials
-from laguna_daemon.service.prefill import prefill
 from laguna_daemon.service.stream import Emitter
 from laguna_daemon.service.workspaces import OpenRoot
 

@@ -14,10 +14,10 @@ from laguna_daemon.completion.filters.fences import is_chatty
 from laguna_daemon.completion.filters.site import Site
 from laguna_daemon.engine.client import Finish
 from laguna_daemon.engine.sampling import Sampling
+from laguna_daemon.residency.work import AdmittedClient
 from laguna_daemon.schemas import CompleteRequest, CompleteResult, Usage
 from laguna_daemon.service import infill
 from laguna_daemon.service.materials import Materials
-from laguna_daemon.service.work import AdmittedClient
 
 if TYPE_CHECKING:
     from laguna_daemon.service.service import Service

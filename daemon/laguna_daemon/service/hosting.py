@@ -19,11 +19,11 @@ from laguna_daemon.engine.profile import Choice, Profile
 from laguna_daemon.engine.supervisor import EngineHost, EngineState
 from laguna_daemon.errors import EngineUnavailable, LagunaError
 from laguna_daemon.paths import engine_socket, log_dir, runtime_dir
+from laguna_daemon.residency.work import AdmittedClient, Work
 from laguna_daemon.schemas import EngineStatus, Event, ProgressEvent
 from laguna_daemon.service import chosen
 from laguna_daemon.service.materials import Materials
 from laguna_daemon.service.stream import Emitter
-from laguna_daemon.service.work import AdmittedClient, Work
 
 _log = logging.getLogger(__name__)
 

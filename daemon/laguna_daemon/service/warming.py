@@ -12,13 +12,13 @@ from typing import TYPE_CHECKING
 
 from laguna_context.errors import ContextError
 from laguna_daemon.errors import EngineUnavailable, LagunaError
+from laguna_daemon.residency.prefill import WARM_PRIORITY, prefill
+from laguna_daemon.residency.prefixes import Prefix
 from laguna_daemon.schemas import AskRequest, WorkspaceStatus
 from laguna_daemon.service import buffers as buffer_texts
 from laguna_daemon.service import roots
 from laguna_daemon.service.kept_roots import KeptRoots
 from laguna_daemon.service.power import why_not
-from laguna_daemon.service.prefill import WARM_PRIORITY, prefill
-from laguna_daemon.service.residency import Prefix
 from laguna_daemon.service.workspaces import OpenRoot
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from laguna_daemon.engine.launch import build_launch
 from laguna_daemon.engine.profile import FimSection, load_profile
 from laguna_daemon.errors import OverBudget
 from laguna_daemon.lsp.text.positions import split_lines
+from laguna_daemon.residency.prefixes import common_prefix
 from laguna_daemon.schemas import CompleteRequest, Snippet
 from laguna_daemon.service.infill import build, withheld
 from laguna_daemon.service.materials import Materials
-from laguna_daemon.service.residency import common_prefix
 
 SETTINGS = CompletionSettings()
 LINES = [f"    value_{number} = compute({number}) + other[{number % 7}]\n" for number in range(3000)]

@@ -15,9 +15,9 @@ import pytest
 
 from laguna_daemon.config import Settings
 from laguna_daemon.errors import EngineUnavailable
+from laguna_daemon.residency.work import Work
 from laguna_daemon.schemas import EngineStatus
 from laguna_daemon.service.warming import Warmer
-from laguna_daemon.service.work import Work
 from support.daemon import Home, commit, repository, until
 from support.daemon_api import Daemon
 from support.engine_probe import Probe

@@ -15,12 +15,12 @@ from laguna_context.prompt import Prompt
 from laguna_daemon.engine.client import Finish, Piece
 from laguna_daemon.engine.reasoning import ReasoningSplitter
 from laguna_daemon.engine.sampling import Sampling
+from laguna_daemon.residency.prefill import prefill
+from laguna_daemon.residency.work import AdmittedClient
 from laguna_daemon.schemas import AskRequest, Event, ProgressEvent, RefactorRequest, ThinkingEvent, Usage
 from laguna_daemon.service.ask import CHAT_PRIORITY
 from laguna_daemon.service.materials import Materials
-from laguna_daemon.service.prefill import prefill
 from laguna_daemon.service.stream import Emitter
-from laguna_daemon.service.work import AdmittedClient
 
 if TYPE_CHECKING:
     from laguna_daemon.service.service import Service

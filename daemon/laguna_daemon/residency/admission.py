@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from itertools import count
 
 from laguna_daemon.errors import OverBudget
-from laguna_daemon.service.pool import Pool
-from laguna_daemon.service.residency import Ids, common_prefix
+from laguna_daemon.residency.pool import Pool
+from laguna_daemon.residency.prefixes import Ids, common_prefix
 
 PATIENCE_S = 3.0
 """A question that has waited so long goes before completions that came later: they would starve it otherwise."""

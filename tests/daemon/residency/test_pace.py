@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 import pytest
 
-from laguna_daemon.service.pace import Pace
+from laguna_daemon.residency.pace import Pace
 
 Each = Callable[[int], float]
 

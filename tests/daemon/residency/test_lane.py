@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 
-from laguna_daemon.service.lane import Lane
-from laguna_daemon.service.traffic import Traffic
+from laguna_daemon.residency.lane import Lane
+from laguna_daemon.residency.traffic import Traffic
 
 QUESTION, WARM = 1, 2
 

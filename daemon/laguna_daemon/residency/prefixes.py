@@ -17,7 +17,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from laguna_daemon.service.pool import Pool
+from laguna_daemon.residency.pool import Pool
 
 Ids = NDArray[np.uint32]
 State = Literal["cold", "warming", "resident", "offloaded", "evicted"]

@@ -16,10 +16,10 @@ import numpy as np
 
 from laguna_daemon.engine.client import Finish, Sampling
 from laguna_daemon.errors import LagunaError
-from laguna_daemon.service.residency import Ids, Prefix
+from laguna_daemon.residency.prefixes import Ids, Prefix
 
 if TYPE_CHECKING:
-    from laguna_daemon.service.work import AdmittedClient, Work
+    from laguna_daemon.residency.work import AdmittedClient, Work
 
 TOUCH_PRIORITY = 1
 _SHARE = 2

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from laguna_daemon.service.pool import Pool
-from laguna_daemon.service.residency import Ids, Prefix, Residency, common_prefix
+from laguna_daemon.residency.pool import Pool
+from laguna_daemon.residency.prefixes import Ids, Prefix, Residency, common_prefix
 
 LAGUNA = Pool(blocks=13_690, block_size=16, groups=3, window=68, batch=2048)
 SMALL = Pool(blocks=101, block_size=16)  # 1,600 tokens, one group

@@ -16,12 +16,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from laguna_daemon.engine.client import Finish, Sampling
-from laguna_daemon.service.residency import Ids, Residency
+from laguna_daemon.residency.prefixes import Ids, Residency
 
 if TYPE_CHECKING:
-    from laguna_daemon.service.lane import Holder
-    from laguna_daemon.service.pace import Pace
-    from laguna_daemon.service.work import AdmittedClient, Work
+    from laguna_daemon.residency.lane import Holder
+    from laguna_daemon.residency.pace import Pace
+    from laguna_daemon.residency.work import AdmittedClient, Work
 
 WARM_PRIORITY = 2
 _ONE = Sampling(max_tokens=1, token_ids=False)

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from laguna_daemon.errors import OverBudget
-from laguna_daemon.service import admission as module
-from laguna_daemon.service.admission import Admission
-from laguna_daemon.service.pool import Pool
-from laguna_daemon.service.residency import Ids
+from laguna_daemon.residency import admission as module
+from laguna_daemon.residency.admission import Admission
+from laguna_daemon.residency.pool import Pool
+from laguna_daemon.residency.prefixes import Ids
 
 POOL = Pool(blocks=101, block_size=16)  # 1,600 tokens
 COMPLETION, CHAT, WARM = 0, 1, 2

@@ -14,13 +14,13 @@ from laguna_daemon.config import Settings
 from laguna_daemon.engine.client import EngineClient, Finish, Piece, Sampling
 from laguna_daemon.engine.launch import Launch
 from laguna_daemon.errors import LagunaError
-from laguna_daemon.service.admission import Admission
-from laguna_daemon.service.lane import Lane
-from laguna_daemon.service.pace import Pace
-from laguna_daemon.service.pool import Pool
-from laguna_daemon.service.residency import Ids, Residency
-from laguna_daemon.service.touching import Toucher
-from laguna_daemon.service.traffic import Traffic
+from laguna_daemon.residency.admission import Admission
+from laguna_daemon.residency.lane import Lane
+from laguna_daemon.residency.pace import Pace
+from laguna_daemon.residency.pool import Pool
+from laguna_daemon.residency.prefixes import Ids, Residency
+from laguna_daemon.residency.touching import Toucher
+from laguna_daemon.residency.traffic import Traffic
 
 _LOOK_EVERY = 256  # tokens of an answer between two looks at what it does to prefixes
 _log = logging.getLogger(__name__)
