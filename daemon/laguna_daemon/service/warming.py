@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
 from contextlib import aclosing
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -58,6 +59,8 @@ class Warmer:
         self._kept = KeptRoots()
         self._restored = False
         self._compacted = False
+        self._pause = 0.0  # seconds after the latest failure, and when they are over
+        self._again = 0.0
 
     def start(self) -> None:
         """Begin to look after the roots."""
@@ -143,8 +146,9 @@ class Warmer:
     async def _loop(self) -> None:
         look = min(_LOOK_S, max(0.5, self._settings.idle_compaction / 2))
         while True:
+            pause = self._again - time.monotonic()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(look):
+                async with asyncio.timeout(min(look, pause) if pause > 0 else look):
                     await self._wake.wait()
             self._wake.clear()
             engine = self._service.hosting.status()
@@ -155,9 +159,12 @@ class Warmer:
             try:
                 await self._restore()
                 while await self._step():
-                    pass
+                    self._pause = 0.0
             except (LagunaError, ContextError) as error:
                 _log.info("a warm-up ended: %s", error)
+                # What failed once may fail each time, and every attempt wakes this loop.
+                self._pause = min(max(1.0, 2 * self._pause), _LOOK_S)
+                self._again = time.monotonic() + self._pause
             except Exception:
                 _log.exception("a warm-up failed")
                 await asyncio.sleep(1)
@@ -175,7 +182,9 @@ class Warmer:
         if wished is not None:
             await self._grant(wished)
             return True
-        if why_not(self._settings) or not await self._work.traffic.calm(_CALM_S):
+        if time.monotonic() < self._again or why_not(self._settings):
+            return False
+        if not await self._work.traffic.calm(_CALM_S):
             return False
         for opened in self._candidates():
             if await self._tend(opened):

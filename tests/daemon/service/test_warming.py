@@ -9,7 +9,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
 
@@ -273,15 +273,21 @@ def test_a_warm_up_that_is_stopped_before_its_turn_is_not_waited_for(
     assert daemon.root(repo)["residency"] == "resident"
 
 
+def service(phase: str, state: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """As much of a service as a warmer without roots needs."""
+    monkeypatch.setenv("LAGUNA_STATE_DIR", str(state))
+    settings = Settings()
+    status = EngineStatus(phase=phase, error="The model is gone.")
+    hosting = SimpleNamespace(work=Work(settings, lambda: None), status=lambda: status)
+    workspaces = SimpleNamespace(opened=list)
+    return SimpleNamespace(hosting=hosting, settings=settings, workspaces=workspaces, changed=lambda: None)
+
+
 @pytest.mark.parametrize("phase", ["failed", "stopped", "backoff", "starting"])
 async def test_who_waits_for_a_warm_up_is_told_if_no_engine_comes(
     phase: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("LAGUNA_STATE_DIR", str(tmp_path))
-    settings = Settings()
-    status = EngineStatus(phase=phase, error="The model is gone.")
-    hosting = SimpleNamespace(work=Work(settings, lambda: None), status=lambda: status)
-    warmer = Warmer(cast(Any, SimpleNamespace(hosting=hosting, settings=settings, changed=lambda: None)))
+    warmer = Warmer(service(phase, tmp_path, monkeypatch))
     warmer.start()
     wishes = [warmer.wish(tmp_path / name) for name in ("one", "two")]
     await asyncio.sleep(0.05)
@@ -292,4 +298,34 @@ async def test_who_waits_for_a_warm_up_is_told_if_no_engine_comes(
                 await wish.done
         else:
             assert not wish.done.done(), "one that is starting will do it"
+    await warmer.stop()
+
+
+async def test_a_warm_up_that_fails_each_time_is_tried_after_pauses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Failing(Warmer):
+        tried = 0
+
+        async def _restore(self) -> None:
+            pass
+
+        def _candidates(self) -> list[Any]:
+            return [None]
+
+        async def _tend(self, opened: Any) -> bool:
+            self.tried += 1
+            self.poke()  # as every warm-up does when it ends
+            raise EngineUnavailable("The engine failed while answering.")
+
+    warmer = Failing(service("ready", tmp_path, monkeypatch))
+    warmer.start()
+    warmer.poke()
+    await asyncio.sleep(0.3)
+    assert warmer.tried == 1
+    async with asyncio.timeout(0.5):
+        await warmer.wish(tmp_path).done  # nobody has to wait for that
+    async with asyncio.timeout(5):
+        while warmer.tried < 2:  # noqa: ASYNC110 - nothing else tells
+            await asyncio.sleep(0.05)
     await warmer.stop()
