@@ -145,6 +145,8 @@ async def _unless(run: Coroutine[Any, Any, Finish], knock: Coroutine[Any, Any, N
         running.cancel()
         knocking.cancel()
         await asyncio.wait({running, knocking})
+        if not running.cancelled():
+            running.exception()  # looked at, whoever came first
 
 
 async def _run(client: AdmittedClient, ids: Ids, priority: int) -> Finish:

@@ -143,6 +143,8 @@ class Toucher:
             slack = residency.pool.slack(residency.pool.resting(end, len(places)))
             if residency.work - prefix.anchored + end - done <= slack // _SHARE:
                 continue
+            if not self._work.admission.room(ids[:done], 1):
+                continue
             for place in places:
                 await self._one(client, ids[:place])
             prefix.anchored = residency.work

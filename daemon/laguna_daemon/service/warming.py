@@ -137,6 +137,8 @@ class Warmer:
         failed = self._failed.get(prefix.root)
         if failed and failed[0] == prefix.identity:
             return failed[1]
+        if not self._residency.fits_beside(prefix, ()):
+            return "it is larger than the engine's KV memory"
         if not self._allowed(prefix):
             return "it would push out a repository that is pinned or was used last"
         return why_not(self._settings)
@@ -158,6 +160,7 @@ class Warmer:
                 continue
             try:
                 await self._restore()
+                self._forget_closed()
                 while await self._step():
                     self._pause = 0.0
             except (LagunaError, ContextError) as error:
@@ -168,6 +171,11 @@ class Warmer:
             except Exception:
                 _log.exception("a warm-up failed")
                 await asyncio.sleep(1)
+
+    def _forget_closed(self) -> None:
+        """Nobody asks about a root that is closed: nothing is done to keep its prefix."""
+        for root in self._residency.prefixes.keys() - {found.root for found in self._service.workspaces.opened()}:
+            self._residency.drop(root)
 
     def _refuse(self, why: str) -> None:
         """No engine is coming: whoever waits for a warm-up is told."""

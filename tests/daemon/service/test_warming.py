@@ -84,6 +84,27 @@ def test_completions_do_not_evict_what_is_touched(make_home: HomeFactory, repo: 
     assert daemon.root(repo)["evictions"] == 0
 
 
+def test_a_closed_root_is_not_kept(make_home: HomeFactory, repo: Path, tmp_path: Path) -> None:
+    home = make_home("--blocks", "110", **OFF, LAGUNA_DAEMON__MAX_WORKSPACES="1")  # both prefixes would fit
+    daemon, probe = Daemon(home), engine(home)
+    daemon.ask(repo, "first")
+    closed = probe.requests()[-1]["prompt"][: daemon.root(repo)["prefix_tokens"]]
+    daemon.ask(other(tmp_path), "second")
+    daemon.complete(250)
+    before = len(probe.requests())
+    for _ in range(12):
+        daemon.complete(250)
+    later = probe.requests()[before:]
+    assert any(entry["max_tokens"] == 1 for entry in later), "the open one is touched, or this shows nothing"
+    assert same(later, closed) == []
+
+
+def test_a_prefix_that_never_fits_says_so(make_home: HomeFactory, repo: Path) -> None:
+    daemon = Daemon(make_home("--blocks", "30"))
+    daemon.warm(repo)
+    assert daemon.root(repo)["waits_for"] == "it is larger than the engine's KV memory"
+
+
 def test_without_the_daemon_between_they_do_and_it_is_said(make_home: HomeFactory, repo: Path) -> None:
     home = make_home("--blocks", "66", **OFF)
     daemon, probe = Daemon(home), engine(home)
