@@ -350,8 +350,11 @@ const TESTS: Record<string, () => Promise<void>> = {
   async 'warms up'() {
     await edit(file(1, 'oven.py'));
     const before = (await asked()).length;
+    // What was asked about is warm: something new, which is not.
+    await vscode.workspace.fs.writeFile(file(1, 'timer.py'), new TextEncoder().encode('MINUTES = 40\n'));
     await vscode.commands.executeCommand('lagunaDaemon.warm');
     assert.ok((await asked()).length > before);
+    await vscode.workspace.fs.delete(file(1, 'timer.py'));
   },
 
   async 'survives a restart of the daemon'() {
