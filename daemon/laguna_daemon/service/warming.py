@@ -204,6 +204,7 @@ class Warmer:
         try:
             opened = next((found for found in self._service.workspaces.opened() if found.root == root), None)
             if opened is not None:
+                await opened.settle()
                 prefix = await self._prefix(opened)
                 self._residency.used(root)
                 self._kept.used(root)

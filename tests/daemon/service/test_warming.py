@@ -99,6 +99,16 @@ def test_a_closed_root_is_not_kept(make_home: HomeFactory, repo: Path, tmp_path:
     assert same(later, closed) == []
 
 
+def test_a_warm_up_knows_what_was_written_before_it(make_home: HomeFactory, repo: Path) -> None:
+    daemon = Daemon(make_home(**OFF))
+    daemon.ask(repo, "first")
+    for number in range(3):
+        (repo / f"new_{number}.py").write_text(f"NEW_{number} = 1\n" * 40)
+        before = daemon.root(repo)["warm_tokens"]
+        daemon.warm(repo)
+        assert daemon.root(repo)["warm_tokens"] > before + 100
+
+
 def test_a_prefix_that_never_fits_says_so(make_home: HomeFactory, repo: Path) -> None:
     daemon = Daemon(make_home("--blocks", "30"))
     daemon.warm(repo)
