@@ -124,7 +124,7 @@ class Host:
     def __init__(self, gib: float) -> None:
         nothing = SimpleNamespace(enable_kv_cache_events=False, self_describing_kv_events=False)
         self._seen: set[str] = set()
-        self._connector = OffloadingConnectorScheduler(
+        self.connector = OffloadingConnectorScheduler(
             SimpleNamespace(
                 gpu_block_size=(BLOCK,) * 3,
                 hash_block_size=BLOCK,
@@ -142,27 +142,27 @@ class Host:
         )
 
     def find(self, request: Request, known: int) -> int:
-        self._connector.on_new_request(request)
-        return self._connector.get_num_new_matched_tokens(request, known)[0] or 0
+        self.connector.on_new_request(request)
+        return self.connector.get_num_new_matched_tokens(request, known)[0] or 0
 
     def load(self, request: Request, blocks: Any, tokens: int) -> None:
-        self._connector.update_state_after_alloc(request, blocks, tokens)
-        self._done(self._connector.build_connector_meta(scheduled()).load_jobs)
+        self.connector.update_state_after_alloc(request, blocks, tokens)
+        self._done(self.connector.build_connector_meta(scheduled()).load_jobs)
 
     def store(self, request: Request, step: int, every: Any, new: Any) -> None:
         name = request.request_id
         first = name not in self._seen
         self._seen.add(name)
         output = scheduled(name, step, every if first else None, new)
-        self._done(self._connector.build_connector_meta(output).store_jobs)
+        self._done(self.connector.build_connector_meta(output).store_jobs)
 
     def finish(self, request: Request) -> None:
         request.status = RequestStatus.FINISHED_LENGTH_CAPPED
-        self._connector.request_finished(request)
+        self.connector.request_finished(request)
 
     def _done(self, jobs: dict[int, Any]) -> None:
         done = OffloadingWorkerMetadata(completed_jobs=dict.fromkeys(jobs, 1))
-        self._connector.update_connector_output(SimpleNamespace(kv_connector_worker_meta=done))
+        self.connector.update_connector_output(SimpleNamespace(kv_connector_worker_meta=done))
 
 
 def scheduled(name: str = "", step: int = 0, every: Any = None, new: Any = None) -> Any:

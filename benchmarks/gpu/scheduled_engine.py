@@ -89,7 +89,7 @@ class Core:
         self.times = Times()
         self.log: list[dict[str, Any]] = []
         init_none_hash(sha256)
-        self._hasher = get_request_block_hasher(replay.BLOCK, sha256)
+        self.hasher = get_request_block_hasher(replay.BLOCK, sha256)
         self._jobs: dict[str, Job] = {}
         self._inbox: queue.Queue[tuple[str, Any]] = queue.Queue()
         self._loads: dict[int, tuple[str, float]] = {}
@@ -151,7 +151,7 @@ class Core:
         if options.kv_offloading_size:
             config.kv_transfer_config = SimpleNamespace(kv_load_failure_policy="recompute", is_kv_consumer=True)
             connector = OffloadingConnector.__new__(OffloadingConnector)
-            connector.connector_scheduler = replay.Host(options.kv_offloading_size)._connector
+            connector.connector_scheduler = replay.Host(options.kv_offloading_size).connector
             connector.connector_worker = None
             KVConnectorFactory.create_connector = staticmethod(lambda **_: connector)  # type: ignore[method-assign]
         registry = SimpleNamespace(supports_multimodal_inputs=lambda _: False)
@@ -206,7 +206,6 @@ class Core:
     def _step(self) -> None:
         began = time.perf_counter()
         scheduler = self.scheduler
-        before = {name: job.request.num_computed_tokens for name, job in self._jobs.items()}
         output = scheduler.schedule()
         for name in output.preempted_req_ids or ():
             self._jobs[name].log["preempted"] = self._jobs[name].log.get("preempted", 0) + 1
@@ -216,7 +215,7 @@ class Core:
             request = self._jobs[name].request
             done = request.num_computed_tokens >= request.num_tokens
             tokens = output.num_scheduled_tokens[name]
-            work.append((tokens, max(before.get(name, 0), request.num_computed_tokens - tokens)))
+            work.append((tokens, request.num_computed_tokens - tokens))
             sampled.append([1000] if done else [])
             drafts.append([1000] * replay.DRAFT if done else [])
         moved = self._transfers(output)
@@ -301,7 +300,7 @@ class Engine:
         params = SamplingParams(max_tokens=body.get("max_tokens") or 16, temperature=0, ignore_eos=True)
         name = f"cmpl-{self._count}"
         await asyncio.sleep(self.core.times.api * len(ids) / 190_000 / self.core.options.speed)
-        request = Request(name, ids, params, None, priority=body.get("priority") or 0, block_hasher=self.core._hasher)
+        request = Request(name, ids, params, None, priority=body.get("priority") or 0, block_hasher=self.core.hasher)
         job = Job(request, asyncio.Queue(), asyncio.get_running_loop(), arrived)
         self.core.add(job)
         back = ids if body.get("return_token_ids") else None

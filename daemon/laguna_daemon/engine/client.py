@@ -25,7 +25,7 @@ from laguna_daemon.engine.sampling import Sampling, Traits, check
 from laguna_daemon.engine.sse import events
 from laguna_daemon.errors import EngineUnavailable
 
-__all__ = ["EngineClient", "Finish", "Metrics", "Piece", "Sampling"]
+__all__ = ["NOTHING_NEW", "EngineClient", "Finish", "Metrics", "Piece", "Sampling", "finish_of"]
 
 _PROBE = 5.0
 _REQUEST = 60.0
@@ -57,6 +57,19 @@ class Finish:
     cached_tokens: int
     output_tokens: int
     stopped_by: int | str | None = None
+
+
+NOTHING_NEW = Sampling(max_tokens=1, token_ids=False)
+"""For requests that are about their prompt alone: one token, which nobody reads."""
+
+
+async def finish_of(pieces: AsyncGenerator[Piece | Finish, None]) -> Finish:
+    """Let a generation run to its end, and pass over its answer."""
+    async with contextlib.aclosing(pieces):
+        async for piece in pieces:
+            if isinstance(piece, Finish):
+                return piece
+    raise AssertionError("a generation ends with its Finish")
 
 
 class EngineClient:

@@ -11,11 +11,10 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncGenerator, Callable, Coroutine
-from contextlib import aclosing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from laguna_daemon.engine.client import Finish, Sampling
+from laguna_daemon.engine.client import NOTHING_NEW, Finish, finish_of
 from laguna_daemon.residency.prefixes import Ids, Residency
 
 if TYPE_CHECKING:
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from laguna_daemon.residency.work import AdmittedClient, Work
 
 WARM_PRIORITY = 2
-_ONE = Sampling(max_tokens=1, token_ids=False)
 _WARM_WAIT_S = 30.0  # a warm-up waits so long at one boundary for requests that users wait for
 _QUESTION_WAIT_S = 1.0  # a question's own prefill waits so long at one boundary for completions,
 _QUESTION_SHARE = 0.5  # and in all for this share of the time that it has computed
@@ -70,7 +68,7 @@ async def prefill(
             began = time.perf_counter()
             await work.toucher.anchors(client, ids, start, end)
             mark = time.perf_counter()
-            run = _run(client, ids[:end], priority)
+            run = finish_of(client.generate(ids[:end], NOTHING_NEW, priority=priority))
             finish = await (_unless(run, boundary.knock()) if patient else run)
             boundary.computed += time.perf_counter() - began
             if finish is None:
@@ -147,11 +145,3 @@ async def _unless(run: Coroutine[Any, Any, Finish], knock: Coroutine[Any, Any, N
         await asyncio.wait({running, knocking})
         if not running.cancelled():
             running.exception()  # looked at, whoever came first
-
-
-async def _run(client: AdmittedClient, ids: Ids, priority: int) -> Finish:
-    async with aclosing(client.generate(ids, _ONE, priority=priority)) as pieces:
-        async for piece in pieces:
-            if isinstance(piece, Finish):
-                return piece
-    raise AssertionError("a generation ends with its Finish")

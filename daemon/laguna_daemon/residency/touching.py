@@ -9,12 +9,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from contextlib import aclosing
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from laguna_daemon.engine.client import Finish, Sampling
+from laguna_daemon.engine.client import NOTHING_NEW, finish_of
 from laguna_daemon.errors import LagunaError
 from laguna_daemon.residency.prefixes import Ids, Prefix
 
@@ -28,7 +27,6 @@ _SEGMENT = 0.44  # of the slack: measured with 4,096 of 9,300
 _LITTLE = 64  # tokens computed: no more than the engine leaves out of every hit
 _SETTLE = 64  # new tokens behind a prefix that make its copy in host memory whole
 _BOUND_S = 10.0  # a touch that takes longer is not one: the prefix is gone, and is being computed
-_ONE = Sampling(max_tokens=1, token_ids=False)
 _log = logging.getLogger(__name__)
 
 
@@ -123,11 +121,9 @@ class Toucher:
     async def settle(self, client: AdmittedClient, prefix: Prefix) -> bool:
         """Ask once more over the prefix, so that its copy in host memory has no holes; False if that was in vain."""
         filler = np.resize(prefix.ids[: 2 * _SETTLE][::-1], _SETTLE)
-        finish = None
-        async with aclosing(client.untouched(np.concatenate([prefix.ids, filler]), _ONE, TOUCH_PRIORITY)) as pieces:
-            async for piece in pieces:
-                finish = piece if isinstance(piece, Finish) else finish
-        if finish is None or finish.cached_tokens <= 0.9 * len(prefix.ids):
+        ids = np.concatenate([prefix.ids, filler])
+        finish = await finish_of(client.untouched(ids, NOTHING_NEW, TOUCH_PRIORITY))
+        if finish.cached_tokens <= 0.9 * len(prefix.ids):
             return False
         prefix.settled = True
         return True
@@ -169,18 +165,14 @@ class Toucher:
         self.touches += 1
         began = time.perf_counter()
         try:
-            async with (
-                asyncio.timeout(_BOUND_S),
-                aclosing(client.untouched(ids, _ONE, TOUCH_PRIORITY)) as pieces,
-            ):
-                async for piece in pieces:
-                    if isinstance(piece, Finish):
-                        if len(ids) - piece.cached_tokens < _LITTLE:
-                            self._work.pace.touched(len(ids), time.perf_counter() - began)
-                        return piece.cached_tokens > 0
+            async with asyncio.timeout(_BOUND_S):
+                finish = await finish_of(client.untouched(ids, NOTHING_NEW, TOUCH_PRIORITY))
         except TimeoutError:
             self._work.residency.found(ids, 0, len(ids), 1)
-        return False
+            return False
+        if len(ids) - finish.cached_tokens < _LITTLE:
+            self._work.pace.touched(len(ids), time.perf_counter() - began)
+        return finish.cached_tokens > 0
 
 
 def np_equal(one: Ids, other: Ids, length: int) -> bool:

@@ -12,7 +12,7 @@ from contextlib import aclosing
 import numpy as np
 from numpy.typing import NDArray
 
-from laguna_daemon.engine.client import EngineClient, Finish
+from laguna_daemon.engine.client import EngineClient, finish_of
 from laguna_daemon.engine.sampling import Sampling
 from laguna_daemon.schemas import Proof
 from laguna_daemon.service.materials import Materials
@@ -29,9 +29,9 @@ async def prove(client: EngineClient, materials: Materials) -> Proof:
     block = materials.launch.profile.block_size
     prompt = _fresh(materials, _BLOCKS * block)
     one = Sampling(max_tokens=1)
-    first, second = await _run(client, prompt, one), await _run(client, prompt, one)
+    first, second = [await finish_of(client.generate(prompt, one)) for _ in range(2)]
     before = await client.metrics()
-    await _run(client, _text(materials), Sampling(max_tokens=_DECODED, ignore_eos=True))
+    await finish_of(client.generate(_text(materials), Sampling(max_tokens=_DECODED, ignore_eos=True)))
     after = await client.metrics()
     abort = await _abort(client, prompt)
     queries, hits = after.prefix_queries, after.prefix_hits
@@ -50,14 +50,6 @@ async def prove(client: EngineClient, materials: Materials) -> Proof:
         accepted_now=after.accepted_tokens - before.accepted_tokens,
         abort_s=abort,
     )
-
-
-async def _run(client: EngineClient, prompt: Ids, sampling: Sampling) -> Finish:
-    async with aclosing(client.generate(prompt, sampling)) as pieces:
-        async for piece in pieces:
-            if isinstance(piece, Finish):
-                return piece
-    raise AssertionError("a generation ends with its Finish")
 
 
 async def _abort(client: EngineClient, prompt: Ids) -> float | None:
